@@ -9,6 +9,7 @@ PYTEST := $(BIN)/pytest -n $(JOBS) --dist worksteal
 
 LOWEST := .venv-lowest/bin
 TOOLS := .venv-tools/bin
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/belated/__init__.py)
 
 # Tests start hundreds of processes: each would compile all sources if no bytecode were written.
 export PYTHONDONTWRITEBYTECODE :=
@@ -107,13 +108,13 @@ test-lowest: .venv-lowest/.dev ## all tests in full, with the lowest version of 
 		$(LOWEST)/pytest -n $(JOBS) --dist loadfile -W default
 
 build: .venv-tools/.done ## sdist and wheel of belated and of belated-client, in dist/
-	rm -rf build dist
+	rm -rf build/lib build/bdist.* dist
 	$(TOOLS)/python -m build --outdir dist .
 	$(TOOLS)/python -m build --outdir dist client
 	$(TOOLS)/twine check --strict dist/*
 
 check-version: ## TAG is that of the version in src/belated, such as v0.2.0
-	test "$(TAG)" = "v$$(sed -n 's/^__version__ = "\(.*\)"/\1/p' src/belated/__init__.py)"
+	test "$(TAG)" = "v$(VERSION)"
 
 test-wheel: .venv/.dev build ## install the wheels for another user, and use and serve with them
 	BELATED_DIST=$(CURDIR)/dist $(BIN)/pytest tests/wheel
@@ -123,9 +124,11 @@ audit: .venv-tools/.done .venv-installed/.all ## known vulnerabilities of all de
 	.venv-installed/bin/python -m pip freeze --exclude belated > build/installed.txt
 	$(TOOLS)/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt
 
+# cyclonedx-py leaves out a version that is dynamic.
 sbom: .venv-tools/.done .venv-installed/.all ## list all dependencies: build/belated.cdx.json (CycloneDX)
 	mkdir -p build
-	$(TOOLS)/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+	sed 's/^dynamic = \["version"\]/version = "$(VERSION)"/' pyproject.toml > build/pyproject.toml
+	$(TOOLS)/cyclonedx-py environment --pyproject build/pyproject.toml --output-reproducible \
 		--output-file build/belated.cdx.json .venv-installed
 
 # nginx, Caddy, systemd and actionlint check their files where they are installed.

@@ -222,7 +222,7 @@ def test_learner_plan_calibrate_and_many_take_names() -> None:
     assert found.runs == 3
     with pytest.raises(
         TypeError,
-        match="base must have a scale, got 'psrl'; built-in bases with a scale are ubev, ",
+        match="base must be optimistic and have a scale, got 'psrl'; such built-in bases are ",
     ):
         bl.calibrate("chain-3", base="psrl", episodes=30)
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from docutils import nodes
-from sphinx.addnodes import desc_annotation, pending_xref
+from sphinx.addnodes import desc_annotation, desc_signature, pending_xref
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.pycode import ModuleAnalyzer
@@ -147,6 +147,17 @@ def shorten_annotations(app: Sphinx, doctree: nodes.document) -> None:
             node += nodes.Text(shorten(text))
 
 
+def add_anchors(app: Sphinx, doctree: nodes.document) -> None:
+    """Add an anchor with the name in `belated` to each name of another package in `doctree`.
+
+    A page of source code links to all names that it defines as names of one package, that of the
+    first one.
+    """
+    for node in doctree.findall(desc_signature):
+        if str(node.get("module")).startswith("belated."):
+            node["ids"].append(f"belated.{node['fullname']}")
+
+
 def shorten(text: str) -> str:
     """Return `text` with the types of arrays as they are written in the source.
 
@@ -203,5 +214,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-docstring", restore_colons, priority=600)
     app.connect("autodoc-process-signature", shorten_arrays)
     app.connect("doctree-read", shorten_annotations)
+    app.connect("doctree-read", add_anchors)
     app.connect("missing-reference", resolve)
     return {"parallel_read_safe": True}

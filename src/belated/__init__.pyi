@@ -33,6 +33,7 @@ from .learner.backup import unseen as unseen
 from .learner.backup import variance as variance
 from .learner.bases import KL_UCRL as KL_UCRL
 from .learner.bases import PSRL as PSRL
+from .learner.bases import RLSVI as RLSVI
 from .learner.bases import UBEV as UBEV
 from .learner.bases import UCBVI_BF as UCBVI_BF
 from .learner.bases import UCBVI_CH as UCBVI_CH
@@ -71,6 +72,7 @@ from .learner.updaters import Triggered as Triggered
 from .learner.updaters import TriggerRule as TriggerRule
 from .learner.updaters import Updater as Updater
 from .learner.updaters import trigger as trigger
+from .mdp.bandit import bandit as bandit
 from .mdp.chain import chain as chain
 from .mdp.deep_sea import deep_sea as deep_sea
 from .mdp.garnet import garnet as garnet

@@ -28,6 +28,7 @@ TIES: Final = 4  # choice among actions with equal values in a plan
 EXPLORE: Final = 5  # action of a step that explores
 POSTERIOR: Final = 6  # transition probabilities that posterior sampling draws
 POSTERIOR_REWARD: Final = 7  # mean rewards that posterior sampling draws
+VALUE_NOISE: Final = 8  # noise that randomised value functions add to values
 
 _MASK_32: Final = np.uint64(0xFFFFFFFF)
 _SHIFT_32: Final = np.uint64(32)
@@ -136,6 +137,34 @@ def numbered_uniform(seed: np.uint64, stream: int, plan: int, cell: int, number:
 
 
 @kernel
+def normal(seed: np.uint64, stream: int, plan: int, cell: int, number: int) -> float:
+    """Return a random number with the standard normal distribution, determined by a key.
+
+    The method is that of Box and Muller (1958), computed with `belated.elementary`. It needs two
+    uniform random numbers, number `number` and the next one.
+
+    Parameters
+    ----------
+    seed, stream, plan, cell : int
+        Key: seed, stream (purpose of the number), number of the plan, and another index.
+    number : int
+        Index of the first of the two uniform random numbers with this key, at least 0.
+
+    Returns
+    -------
+    float
+        Random number with mean 0 and variance 1; its absolute value is below 8.6.
+
+    Examples
+    --------
+    >>> round(normal(np.uint64(7), VALUE_NOISE, 3, 1, 0), 6)
+    0.143469
+    """
+    radius = math.sqrt(-2.0 * log(1.0 - numbered_uniform(seed, stream, plan, cell, number)))
+    return radius * cos_turn(numbered_uniform(seed, stream, plan, cell, number + 1))
+
+
+@kernel
 def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> float:
     """Return a random number with the distribution Gamma(`shape`, 1), determined by a key.
 
@@ -164,10 +193,7 @@ def gamma(seed: np.uint64, stream: int, plan: int, cell: int, shape: float) -> f
     c = 1.0 / math.sqrt(9.0 * d)
     number = 0
     while True:
-        u = numbered_uniform(seed, stream, plan, cell, number + 1)
-        radius = math.sqrt(-2.0 * log(1.0 - u))
-        angle = numbered_uniform(seed, stream, plan, cell, number + 2)
-        x = radius * cos_turn(angle)
+        x = normal(seed, stream, plan, cell, number + 1)
         accept = 1.0 - numbered_uniform(seed, stream, plan, cell, number + 3)
         number += 3
         root = 1.0 + c * x

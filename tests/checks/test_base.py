@@ -32,6 +32,7 @@ PLANS = (
 BUILT_IN: dict[str, tuple[Any, dict[str, Any]]] = {
     **{name: (kind(), {}) for name, kind in BASES.items() if name not in ("fixed", "optimal")},
     "psrl": (bl.PSRL(), {"without": ["is_optimistic"]}),
+    "rlsvi": (bl.RLSVI(), {"without": ["is_optimistic", "stays_in_range"]}),
     "q-learning": (bl.QLearning(), {"without": ["stays_in_range"]}),
     "epsilon-greedy": (EpsilonGreedy(), {"without": ["is_optimistic"]}),
     "random": (UniformRandom(), {"without": ["is_optimistic"]}),

@@ -158,7 +158,7 @@ def test_a_base_that_is_never_optimistic_leaves_with_1_and_what_was_tried():
         (["--base", "fly"], "'--base': base must be one of "),
         (["--base", "ucrl2", "--preset", "x"], "'--base': base 'ucrl2' has no option 'preset'"),
         (["--base", "ucrl2", "--option", "scale=1"], "'--option': option scale must not be given"),
-        (["--base", "psrl"], "base must have a scale, got 'psrl'"),
+        (["--base", "psrl"], "base must be optimistic and have a scale, got 'psrl'"),
         (["--base", "ucrl2:ties=random", "--option", "ties=first"], "ties is given twice"),
         (["--base", "ucrl2", "--option", "scale"], "'--option': option must be 'key=value', "),
         (["--base", "ucrl2", "--world", "x"], "'--world': world must be one of "),

@@ -26,6 +26,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 START, TRANSITION, REWARD, TIES, EXPLORE, POSTERIOR, POSTERIOR_REWARD = 0, 1, 2, 4, 5, 6, 7
+VALUE_NOISE = 8
 NEVER = 2**62
 ROUNDING = 1e-9
 UNIT = 2.0**32  # rewards are summed in whole numbers of 1 / UNIT
@@ -88,6 +89,12 @@ def gammas(seed: int, stream: int, plan: int, cells: Ints, shapes: Floats) -> Fl
             break
     out *= np.where(shape < 1, first ** (1 / np.minimum(1, shape)), 1.0)
     return np.where(shape == 1, -np.log(first), out).reshape(np.shape(shapes))
+
+
+def normals(seed: int, stream: int, plan: int, cells: Ints) -> Floats:
+    """Return standard normal variables (Box, Muller 1958), one stream for each uniform."""
+    u, angle = (uniforms(seed, stream + (i << 8), plan, cells) for i in range(2))
+    return np.sqrt(-2 * np.log(1 - u)) * np.cos(2 * math.pi * angle)
 
 
 # Q of one stage: each formula as it is published, over all states and actions at once
@@ -447,6 +454,8 @@ class Definition:
             x = gammas(*given, cells, 1 + total[:stages])
             y = gammas(*given, cells + 1, 1 + np.maximum(0, n - total)[:stages])
             return np.broadcast_to(x / (x + y), (H, S, A))
+        if base.name == "rlsvi":
+            return total / (n + 1)
         seen = np.maximum(1, n)
         mean = total / seen
         if base.name in ("epsilon-greedy", "random"):
@@ -488,6 +497,8 @@ class Definition:
             for h in range(H - 1, -1, -1):
                 if drawn is not None:
                     q[h] = copy.r[h] + drawn[h] @ v[h + 1]
+                elif base.name == "rlsvi":
+                    q[h] = self.randomised(n, m, h, v[h + 1], address) + copy.r[h]
                 elif base.name in ("fixed", "optimal"):
                     q[h] = (H - h) * np.eye(A)[self.constant_actions[h]]
                 else:
@@ -528,6 +539,17 @@ class Definition:
         weights = self.setting.base.prior + m[:stages]
         x = gammas(self.setting.seed, POSTERIOR, address, cells, weights)
         return np.broadcast_to(x / x.sum(axis=3, keepdims=True), (H, S, A, S))
+
+    def randomised(self, n: Ints, m: Ints, h: int, v: Floats, address: int) -> Floats:
+        """Return <P^, V> + w of step h, (S, A), where w ~ N(0, beta / (N' + 1)) (Russo 2019)."""
+        base, (H, S, A) = self.setting.base, self.setting.sizes
+        steps = n[0].sum() if self.setting.stages == "pooled" else n.sum()
+        k = 1 + steps / H if base.k == "observed" else self.setting.episodes
+        beta = S * H**3 * math.log(2 * H * S * A * k) / 2
+        cells = (h * S + np.arange(S)[:, None]) * A + np.arange(A)
+        w = normals(self.setting.seed, VALUE_NOISE, address, cells)
+        v = np.clip(v, 0, H - h - 1) if base.clip else v
+        return m[h] @ v / (n[h] + 1) + base.scale * np.sqrt(beta / (n[h] + 1)) * w
 
     def learn(self, k: int, index: int) -> tuple[Floats, Floats]:
         """Return Q and V of Q-learning after all feedback, in the order of arrival."""
@@ -613,7 +635,7 @@ class Definition:
     @property
     def plans_every_episode(self) -> bool:
         base = self.setting.base
-        if base.name != "psrl" or self.multi:
+        if base.name not in ("psrl", "rlsvi") or self.multi:
             return False
         lazy = self.rule.name in ("lazy", "batched", "scheduled")
         return base.resample == "episode" or (base.resample == "auto" and not lazy)

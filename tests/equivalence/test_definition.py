@@ -34,6 +34,8 @@ BASES: dict[str, Any] = {
     "chi2-ucrl bonus": bl.Chi2_UCRL(scale=0.01, form="bonus"),
     "psrl": bl.PSRL(),
     "psrl each update": bl.PSRL(prior=0.3, resample="update", ties="random"),
+    "rlsvi": bl.RLSVI(scale=0.1),
+    "rlsvi clipped, each update": bl.RLSVI(0.2, clip=True, resample="update", ties="random"),
     "q-learning": bl.QLearning(scale=0.05),
     "q-learning bernstein": bl.QLearning(scale=0.05, bonus="bernstein", range="H-h+1"),
     "epsilon-greedy": EpsilonGreedy(epsilon=0.3, ties="random"),
@@ -90,6 +92,7 @@ OPTIONS: dict[str, Any] = {
     "kl-ucrl filippi": bl.KL_UCRL(scale=0.03, radius="filippi"),
     "chi2-ucrl practical": bl.Chi2_UCRL(scale=0.05, radius="practical"),
     "psrl each episode": bl.PSRL(resample="episode", prior=1.0),
+    "rlsvi each episode, K": bl.RLSVI(scale=0.1, k="K", resample="episode"),
     "literal constants": bl.UCBVI_BF(),
 }
 EXPLORATION: dict[str, Any] = {

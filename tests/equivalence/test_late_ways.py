@@ -25,6 +25,8 @@ BASES: dict[str, Base] = {
     "psrl update": bl.PSRL(prior=0.3, resample="update"),
     "psrl episode": bl.PSRL(prior=0.3, resample="episode", ties="random"),
     "psrl auto": bl.PSRL(prior=0.01),
+    "rlsvi": bl.RLSVI(scale=0.1, clip=True, resample="update"),
+    "rlsvi K": bl.RLSVI(scale=0.03, k="K", resample="episode", ties="random"),
     "q-learning": bl.QLearning(scale=0.01),
     "q-learning bernstein": bl.QLearning(scale=0.05, bonus="bernstein", ties="random"),
     "q-learning H-h+1": bl.QLearning(scale=0.01, range="H-h+1", ties="random"),

@@ -192,6 +192,25 @@ def test_verify_reports_a_value_of_another_type(sqlite_url: str, column: str, me
     assert any(message in fault for fault in faults), faults
 
 
+def test_verify_reports_a_row_that_does_not_match_its_index(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    with Ledger.open(f"sqlite:///{path}") as ledger:
+        play(ledger)
+        ledger.store.scrub(wait=True)
+        with ledger.store.reading() as connection:
+            columns = schema.episodes.c
+            query = sa.select(columns.id, columns.number).order_by(columns.number.desc())
+            id, number = connection.execute(query.limit(1)).one()
+    data = bytearray(path.read_bytes())
+    # in a row of the table, the number of the episode follows its id; problem 1 takes no byte
+    at = data.index(id.encode() + bytes([number])) + len(id)
+    data[at] = number + 2
+    path.write_bytes(data)
+    with open_existing_ledger(f"sqlite:///{path}") as damaged:
+        result = verify_ledger(damaged, problem=None)
+    assert any("The database is damaged" in fault for fault in result.faults), result
+
+
 def test_a_damaged_definition_does_not_stop_other_problems(sqlite_url: str) -> None:
     with Ledger.open(sqlite_url) as ledger:
         (history, _), (other, _) = play(ledger), play(ledger, "other")

@@ -49,10 +49,12 @@ def test_a_learner_is_made_as_the_spec_says() -> None:
 
 @pytest.mark.parametrize("options", [{}, {"resample": "update"}])
 @pytest.mark.parametrize("updater", [Part("active"), Part("lazy", {"alpha": 2})])
-def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> None:
-    assert build_base(make_spec(base=Part("psrl", options), updater=updater)) == bl.PSRL(
-        resample="update"
-    )
+@pytest.mark.parametrize("base", [bl.PSRL, bl.RLSVI])
+def test_a_base_that_samples_draws_for_each_update(
+    base: Any, options: dict[str, Any], updater: Part
+) -> None:
+    spec = make_spec(base=Part(base.name, options), updater=updater)
+    assert build_base(spec) == base(resample="update")
 
 
 @pytest.mark.parametrize(
@@ -78,6 +80,7 @@ def test_psrl_draws_for_each_update(options: dict[str, Any], updater: Part) -> N
         ),
         ({"base": Part("psrl", {"resample": "auto"})}, "resample must be 'update' online"),
         ({"base": Part("psrl", {"resample": "banana"})}, "resample must be 'update' online"),
+        ({"base": Part("rlsvi", {"resample": "episode"})}, "resample must be 'update' online"),
         ({"base": Part("psrl", {"resample": None})}, "resample must be 'update' online"),
         (
             {"base": Part("ucrl2", {"colour": 1})},

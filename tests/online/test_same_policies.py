@@ -31,6 +31,7 @@ BASES: dict[str, tuple[Base, Part]] = {
         Part("ubev", {"scale": 0.02, "ties": "random"}),
     ),
     "psrl": (bl.PSRL(prior=0.3, resample="update"), Part("psrl", {"prior": 0.3})),
+    "rlsvi": (bl.RLSVI(0.1, resample="update"), Part("rlsvi", {"scale": 0.1})),
 }
 UPDATERS: dict[str, tuple[Updater, Part]] = {
     "active": (bl.Active(), Part("active")),

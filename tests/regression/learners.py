@@ -25,6 +25,7 @@ DRIVEN = (
     "chi2-ucrl practical",
     "psrl",
     "psrl update",
+    "rlsvi",
     "q-learning hoeffding",
     "q-learning bernstein",
     "epsilon-greedy random ties",

@@ -169,7 +169,7 @@ def test_the_interval_leaves_two_and_a_half_percent_at_either_end():
 @pytest.mark.parametrize(
     ("wrong", "error", "message"),
     [
-        ({"base": object()}, TypeError, r"^base must have a scale, got <object "),
+        ({"base": object()}, TypeError, r"^base must be optimistic and have a scale, got <object "),
         ({"level": 0}, ValueError, r"^level must be above 0 and at most 1, got 0\.$"),
         ({"level": 1.5}, ValueError, r"^level must .*, got 1\.5\.$"),
         ({"level": math.nan}, ValueError, r"^level must .*, got nan\.$"),

@@ -29,6 +29,7 @@ class Stage(NamedTuple):
     order: NDArray[np.int32]  # states by v, largest first; needs reads="order"
     seed: np.uint64 = np.uint64(0)  # seed of the learner, for random numbers
     plan: int = 0  # number of the plan, part of the key of random numbers
+    observed: int = 0  # number of observed steps, of all rows together; needs samples=True
 
 
 class Row(NamedTuple):
@@ -70,6 +71,7 @@ class BackupCall(NamedTuple):
     order: NDArray[np.int32]  # (states) of step h + 1
     seed: np.uint64
     plan: int
+    observed: int
     n: NDArray[np.int64]  # the arrays of Counts
     start: NDArray[np.int64]
     size: NDArray[np.int32]
@@ -187,6 +189,7 @@ def back_up_rows(call: BackupCall) -> int:
         view(call.order, call.states),
         call.seed,
         call.plan,
+        call.observed,
     )
     succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
     for i in range(call.row_count):

@@ -21,7 +21,7 @@ REWARD_TOLERANCE: Final = 1e-9
 """Amount by which a reward may lie outside [0, 1], because of rounding when it was scaled."""
 
 
-STARTS: Final = ("opened", "opened_us", "batch")
+STARTS: Final = ("opened_us", "batch")
 """Attributes of `PendingEpisode` that are saved only if the updater needs them."""
 
 LATEST: Final = 2**62
@@ -220,8 +220,6 @@ class PendingEpisode:
         states of steps that were observed singly, for `join_steps`. It is not part of snapshots.
     started : int
         Number of episodes started up to and including this one; 0 if it was not started.
-    opened : int
-        Number of episodes started up to and including this one; 0 if the updater does not need it.
     opened_us : int
         Time of the opening in microseconds since 1970 (UTC); 0 if the updater does not need it.
     batch : int
@@ -231,7 +229,7 @@ class PendingEpisode:
 
     __slots__ = (
         *("instance", "length", "path", "received", "started", "states"),
-        *("opened", "opened_us", "batch"),
+        *("opened_us", "batch"),
     )
 
     def __init__(
@@ -242,8 +240,6 @@ class PendingEpisode:
         length: int | None = None,
         states: Mapping[int, int] = NO_STATES,
         started: int = 0,
-        *,
-        opened: int = 0,
         opened_us: int = 0,
         batch: int = -1,
     ) -> None:
@@ -253,7 +249,6 @@ class PendingEpisode:
         self.length = length
         self.states = states
         self.started = started
-        self.opened = opened
         self.opened_us = opened_us
         self.batch = batch
 
@@ -323,9 +318,8 @@ class PendingEpisode:
             self.length,
             self.states,
             self.started,
-            opened=self.opened,
-            opened_us=self.opened_us,
-            batch=self.batch,
+            self.opened_us,
+            self.batch,
         )
 
 
@@ -361,7 +355,7 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
         **{
             name: np.array([getattr(episode, name) for episode in pending.values()], np.int64)
             for name in STARTS
-            if any(episode.opened for episode in pending.values())
+            if any(episode.opened_us or episode.batch >= 0 for episode in pending.values())
         },
     }
 

@@ -417,7 +417,7 @@ class Learner:
         self._begun += 1
         pending = self._pending[id] = PendingEpisode(instance, started=self._begun)
         if self._problem.updater.needs_start:
-            pending.opened, pending.opened_us = self._begun, opened_us
+            pending.opened_us = opened_us
             player = self._instances[instance]
             player.planned_us = player.planned_us or opened_us  # the first plan has no time
             pending.batch = player.planned_at if follows_plan else -1
@@ -592,10 +592,8 @@ class Learner:
         Raises ValueError if any item is invalid; the learner is then unchanged.
         """
         records = self._check(feedback)
-        last = {item.id: place for place, item in enumerate(feedback)}
-        complete = {id for id, one in records.items() if one.is_complete(self.shape.horizon)}
         for id, pending in records.items():
-            if id not in complete:
+            if not pending.is_complete(self.shape.horizon):
                 self._pending[id] = pending
                 continue
             self._pending.pop(id, None)
@@ -604,11 +602,14 @@ class Learner:
                 self._delays.add_one(self._begun - pending.started)
             if self._multi:
                 heapq.heappush(self._free, pending.instance)
+        if not self._problem.updater.needs_start:
+            return [Received(item, records[item.id].instance) for item in feedback]
+        last = {item.id: place for place, item in enumerate(feedback)}
         arrived = []
         for place, item in enumerate(feedback):
             one = records[item.id]
-            completes = item.id in complete and last[item.id] == place
-            start = (one.opened, one.opened_us, one.batch)
+            completes = last[item.id] == place and one.is_complete(self.shape.horizon)
+            start = (one.started, one.opened_us, one.batch)
             arrived.append(Received(item, one.instance, *start, completes))
         return arrived
 
@@ -661,7 +662,9 @@ class Learner:
                 if item.delayed:
                     for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
                         self._explorer.see(h, s, a)
-        own = sum(item.completes and item.batch == instance.planned_at for item in received)
+        own = 0
+        if self._problem.updater.needs_start:
+            own = sum(item.completes and item.batch == instance.planned_at for item in received)
         due = instance.absorb(feedback, started=self._begun, own=own, now_us=now_us)
         # where only rewards are late, transitions are used at once
         new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)

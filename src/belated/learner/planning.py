@@ -15,6 +15,7 @@ from belated.compiled import address, inlined, kernel
 from belated.episode import Floats
 from belated.learner.backup import Batch
 from belated.learner.backup_call import BackupCall
+from belated.learner.counts import Counts
 from belated.learner.stages import StagesCall
 from belated.learner.state import READS_BEST, READS_ORDER, Config, LearnerState, PlanTable
 from belated.randomness import TIES, uniform
@@ -163,6 +164,16 @@ def find_extremes(table: PlanTable, h: int) -> None:
 
 
 @inlined
+def count_steps(counts: Counts) -> int:
+    """Return the number of observed steps: the sum of all N' in `counts`."""
+    total = 0
+    for stage in range(counts.visits.shape[0]):
+        for s in range(counts.visits.shape[1]):
+            total += counts.visits[stage, s]
+    return total
+
+
+@inlined
 def back_up(
     batch: Batch,
     config: Config,
@@ -198,6 +209,7 @@ def back_up(
     pooled = counts.visits.shape[0] == 1
     visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
     first = 0 if pooled else h * rows.size
+    observed = count_steps(counts) if config.samples else 0
     batch.rows(
         BackupCall(
             constants=address(config.constants),
@@ -213,6 +225,7 @@ def back_up(
             order=address(table.order[h + 1]),
             seed=config.seed,
             plan=plan,
+            observed=observed,
             n=address(counts.n),
             start=address(counts.start),
             size=address(counts.size),

@@ -16,6 +16,7 @@ from belated.learner.bases.planner import Planner
 from belated.learner.rewards import (
     KNOWN,
     MEAN,
+    RIDGE,
     SAMPLE,
     RewardEstimator,
     optimistic_estimator,
@@ -163,7 +164,7 @@ class LearningProblem(LearnerOptions):
             delta=base.failure_probability / 2,
             scale=base.bonus_scale,
         )
-        kinds = {"bonus": estimator.kind, "mean": MEAN, "sample": SAMPLE}
+        kinds = {"bonus": estimator.kind, "mean": MEAN, "sample": SAMPLE, "ridge": RIDGE}
         return estimator._replace(kind=kinds[base.reward_estimate])
 
     def initial_rewards(self) -> Floats:
@@ -172,7 +173,7 @@ class LearningProblem(LearnerOptions):
         if not self.unknown_rewards:
             known: Floats = self.rewards.reshape(H, S * A).copy()
             return known
-        return np.full((H, S * A), 0.0 if self.reward_estimator.kind == MEAN else 1.0)
+        return np.full((H, S * A), 0.0 if self.reward_estimator.kind in (MEAN, RIDGE) else 1.0)
 
 
 def check_planner(planner: Planner) -> None:

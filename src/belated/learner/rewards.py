@@ -44,6 +44,7 @@ BERNSTEIN: Final = 2
 LOGLOG: Final = 3
 MEAN: Final = 4  # r^ itself; 0 if there are no observations
 SAMPLE: Final = 5  # a draw from Beta(1 + sum, 1 + N' - sum), a new one for every plan
+RIDGE: Final = 6  # sum / (N' + 1), the mean with one more observation of 0
 
 
 class RewardSums(NamedTuple):
@@ -57,7 +58,7 @@ class RewardSums(NamedTuple):
 class RewardEstimator(NamedTuple):
     """Formula that estimates mean rewards, with its constants."""
 
-    kind: int  # KNOWN, ROOT, BERNSTEIN, LOGLOG, MEAN or SAMPLE
+    kind: int  # KNOWN, ROOT, BERNSTEIN, LOGLOG, MEAN, SAMPLE or RIDGE
     number: float  # constant of the formula
     scale: float  # factor of eps_r
 
@@ -146,6 +147,8 @@ def estimate_reward(
         x = gamma(seed, POSTERIOR_REWARD, plan, 2 * row, 1.0 + total)
         y = gamma(seed, POSTERIOR_REWARD, plan, 2 * row + 1, 1.0 + max(0.0, n - total))
         return x / (x + y)
+    if estimator.kind == RIDGE:
+        return sums.total[row] / ((n + 1) * UNIT)
     if n == 0:
         return 0.0 if estimator.kind == MEAN else 1.0
     mean = sums.total[row] / (n * UNIT)

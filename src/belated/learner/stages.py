@@ -111,6 +111,7 @@ def back_up_stage(call: StagesCall, h: int) -> None:
             order,
             call.seed,
             call.plan,
+            0,
         )
         m = load_tuple(call.m, packed + i, count, WIDTH)
         s = i // call.actions
@@ -135,6 +136,7 @@ def back_up_stage(call: StagesCall, h: int) -> None:
         order,
         call.seed,
         call.plan,
+        0,
     )
     succ, observed = view(call.succ, 1), view(call.m, 1)
     for i in range(count):

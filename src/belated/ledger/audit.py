@@ -77,8 +77,9 @@ def find_event_fault(event: Event) -> str | None:
 def _matches_digest(event: Event) -> bool:
     text, salt = event.text, event.salt or b""
     # SQLite does not enforce the types of columns
-    typed = isinstance(text, str) and isinstance(salt, bytes)
-    return typed and canonical.digest(text, salt) == event.sha
+    if not isinstance(text, str) or not isinstance(salt, bytes):
+        return False
+    return canonical.digest(text, salt) == event.sha
 
 
 def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
@@ -131,6 +132,20 @@ def check_tables(store: Store, problem: Problem) -> list[str]:
         except (ValueError, KeyError, TypeError) as error:
             reason = f"{type(error).__name__}: {error}"
             return [f"The tables cannot be compared with the events: {reason}"]
+
+
+def check_database(store: Store) -> list[str]:
+    """Return a message for each inconsistency between a table and an index, in SQLite.
+
+    Queries may read a value from an index, so that a damaged copy in the table would go unnoticed.
+    The list is empty if `store` is a PostgreSQL database. At most `MAX_FAULTS` messages are
+    returned.
+    """
+    if store.on_postgres:
+        return []
+    with store.reading() as connection:
+        rows = connection.exec_driver_sql(f"PRAGMA integrity_check({MAX_FAULTS})").scalars()
+        return [f"The database is damaged: {row}." for row in rows if row != "ok"]
 
 
 def check_orphans(store: Store) -> list[str]:

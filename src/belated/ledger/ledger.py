@@ -374,10 +374,14 @@ class Ledger:
     def faults(self) -> list[str]:
         """Return a message for each event that is missing or changed, and for each orphan row.
 
-        An orphan row refers to a problem or an episode that does not exist. The list is empty if no
-        fault is found.
+        An orphan row refers to a problem or an episode that does not exist. In SQLite, indexes that
+        do not match their tables are reported too. The list is empty if no fault is found.
         """
-        return audit.check_events(self.events()) + audit.check_orphans(self.store)
+        return [
+            *audit.check_database(self.store),
+            *audit.check_events(self.events()),
+            *audit.check_orphans(self.store),
+        ]
 
 
 def _check_kinds(kinds: Collection[Kind]) -> list[Kind]:

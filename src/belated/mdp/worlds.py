@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import Final, Literal
 
 from belated.extras import install_command, missing_extra
+from belated.mdp.bandit import bandit, parse_bandit
 from belated.mdp.chain import chain
 from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
@@ -79,9 +80,14 @@ class WorldFamily:
     requires: tuple[str, str] | None = None
     """Package that the world needs and the extra of belated that installs it; None if the world
     needs no other package."""
+    parse: Callable[[str], tuple[float, ...] | None] | None = None
+    """Function that returns the numbers in a name, or None if the name belongs to another family;
+    None if `pattern` says where the numbers are."""
 
-    def parse_numbers(self, name: str) -> tuple[int, ...] | None:
+    def parse_numbers(self, name: str) -> tuple[float, ...] | None:
         """Return the numbers in `name` in order, or None if `name` does not match `pattern`."""
+        if self.parse is not None:
+            return self.parse(name)
         optional = self.pattern.replace("[", "(?:").replace("]", ")?")
         match = re.fullmatch(re.sub("[A-Z]+", "([0-9]+)", optional), name)
         return match and tuple(int(number) for number in match.groups() if number is not None)
@@ -93,7 +99,7 @@ class NamedWorld:
 
     name: str
     family: WorldFamily
-    numbers: tuple[int, ...]  # the numbers in the name, in order
+    numbers: tuple[float, ...]  # the numbers in the name, in order
 
     @property
     def layout(self) -> Layout:
@@ -224,6 +230,15 @@ WORLD_FAMILIES: Final = (
         build=lambda rows, columns: gridworld(rows, columns, horizon=2 * (rows + columns)),
         action_names=("up", "right", "down", "left"),
         layout=lambda rows, columns: (rows, columns),
+    ),
+    WorldFamily(
+        pattern="bandit-MEAN-MEAN...",
+        example="bandit-0.4-0.6",
+        description="One state, one step; an arm pays 1 with the probability in the name, else 0.",
+        source="Thompson 1933; Auer, Cesa-Bianchi and Fischer 2002",
+        build=lambda *means: bandit(means),
+        layout=lambda *_: "row",
+        parse=parse_bandit,
     ),
     WorldFamily(
         pattern="frozen-lake-4x4",

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any, Final, TypeVar, cast
 
-from belated.learner.bases import BASES, PSRL, BaseAlgorithm, Fixed, Optimal
+from belated.learner.bases import BASES, PSRL, RLSVI, BaseAlgorithm, Fixed, Optimal
 from belated.learner.learner import Learner
 from belated.learner.updaters import UPDATERS, Matured, MultiInstance
 from belated.learner.updaters.updater import Updater
@@ -72,7 +72,7 @@ def build_base(spec: ProblemSpec) -> BaseAlgorithm:
     Raises ValueError if there is no such base, or if an option is unknown, missing or invalid.
     """
     part = spec.base
-    if part.name == PSRL.name:
+    if part.name in (PSRL.name, RLSVI.name):
         # sampling for each episode would require a published version for each episode
         given = part.options.get("resample", "update")
         if given != "update":

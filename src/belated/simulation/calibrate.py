@@ -92,14 +92,15 @@ class NotOptimisticError(ValueError):
 
 
 def check_base(base: object, given: object) -> Base:
-    """Return `base` if it is a Base, which has a scale; otherwise raise TypeError.
+    """Return `base` if it is a Base, optimistic and with a scale; otherwise raise TypeError.
 
     `given` is the base as given by the user, for the error message.
     """
     if not isinstance(base, Base):
         listed = ", ".join(name for name, kind in BASES.items() if issubclass(kind, Base))
         raise TypeError(
-            f"base must have a scale, got {given!r}; built-in bases with a scale are {listed}."
+            f"base must be optimistic and have a scale, got {given!r}; such built-in bases are "
+            f"{listed}."
         )
     return base
 

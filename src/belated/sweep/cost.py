@@ -26,7 +26,13 @@ LAZY_PLANS: Final = 11.0
 """Estimated number of plans of a run of lazy updating with alpha = 1, divided by the square root of
 the number of rows of the counts."""
 
-BASE_COSTS: Final = {"psrl": 50.0, "kl-ucrl": 10.0, "epsilon-greedy": 4.0, "ucrl2": 2.0}
+BASE_COSTS: Final = {
+    "psrl": 50.0,
+    "kl-ucrl": 10.0,
+    "rlsvi": 10.0,
+    "epsilon-greedy": 4.0,
+    "ucrl2": 2.0,
+}
 """Map from the name of a base to the factor by which its `VALUE_COST` is multiplied. The factor of
 all other bases is 1."""
 

@@ -8,7 +8,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from belated.theory.alpha import best_alpha, lazy_terms
-from belated.theory.alternatives import explicit_exploration, lower_bound, multi_instance
+from belated.theory.alternatives import (
+    delayed_ucb,
+    explicit_exploration,
+    lower_bound,
+    multi_instance,
+)
 from belated.theory.bonus import Optimism, optimism
 from belated.theory.comparison import Guarantee, compare
 from belated.theory.decomposition import lemma_2
@@ -37,6 +42,7 @@ __all__ = [
     "best_alpha",
     "compare",
     "delayed_rewards",
+    "delayed_ucb",
     "epoch_bound",
     "epoch_counts",
     "explicit_exploration",

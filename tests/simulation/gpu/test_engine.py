@@ -42,6 +42,8 @@ BASES = {
     "chi2-ucrl bonus": bl.Chi2_UCRL(scale=0.01, form="bonus", ties="random"),
     "psrl": bl.PSRL(prior=0.5),
     "psrl update": bl.PSRL(resample="update"),
+    "rlsvi": bl.RLSVI(scale=0.1),
+    "rlsvi clipped": bl.RLSVI(0.2, k="K", clip=True, resample="update"),
     "epsilon-greedy": bl.EpsilonGreedy(epsilon=0.2),
     "random": bl.UniformRandom(),
     "optimal": bl.Optimal(),

@@ -8,6 +8,7 @@ from belated.learner.bases.kl_ucrl import KL_UCRL
 from belated.learner.bases.planner import Planner
 from belated.learner.bases.psrl import PSRL
 from belated.learner.bases.q_learning import QLearning
+from belated.learner.bases.rlsvi import RLSVI
 from belated.learner.bases.ubev import UBEV
 from belated.learner.bases.ucbvi_bf import UCBVI_BF
 from belated.learner.bases.ucbvi_ch import UCBVI_CH
@@ -24,6 +25,7 @@ BUILT_IN: tuple[type[BaseAlgorithm], ...] = (
     KL_UCRL,
     Chi2_UCRL,
     PSRL,
+    RLSVI,
     QLearning,
     EpsilonGreedy,
     UniformRandom,
@@ -53,6 +55,7 @@ __all__ = [
     "KL_UCRL",
     "OPTIMISTIC",
     "PSRL",
+    "RLSVI",
     "UBEV",
     "UCBVI_BF",
     "UCBVI_CH",

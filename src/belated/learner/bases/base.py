@@ -16,6 +16,9 @@ from belated.learner.backup import Backup, Function
 if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
 
+Resample = Literal["auto", "update", "episode"]
+"""Option of a base that draws random numbers; see `resamples_every_episode`."""
+
 Reads = Literal["successors", "best", "extremes", "above", "everything", "order"]
 
 
@@ -56,8 +59,8 @@ class BackupRule(NamedTuple):
     reads_visits: bool = False
     """Whether the backup reads N'_{h+1}(y), `stage.visits`, for the successors y of the row."""
     samples: bool = False
-    """Whether the backup draws random numbers, with `stage.seed` and `stage.plan` as their key. If
-    so, every plan recomputes all rows."""
+    """Whether the backup draws random numbers, with `stage.seed` and `stage.plan` as their key, or
+    reads `stage.observed`, the number of observed steps. If so, every plan recomputes all rows."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +75,10 @@ class BaseAlgorithm:
     stepwise: ClassVar[bool] = False
     """Whether the base learns from single steps, in order of arrival. If not, the base plans from
     counts."""
-    reward_estimate: ClassVar[Literal["bonus", "mean", "sample"]] = "bonus"
+    reward_estimate: ClassVar[Literal["bonus", "mean", "sample", "ridge"]] = "bonus"
     """Estimate of an unknown reward: the mean of the observed rewards plus a bonus ("bonus"), the
-    mean alone ("mean"), or a sample from the posterior distribution ("sample")."""
+    mean alone ("mean"), a sample from the posterior distribution ("sample"), or the sum of the
+    observed rewards divided by N' + 1 ("ridge")."""
     optimistic: ClassVar[bool] = False
     """Whether the base is designed such that V~ >= V* with high probability."""
     needs_optimal_policy: ClassVar[bool] = False
@@ -183,6 +187,28 @@ class TieBreakingBase(BaseAlgorithm):
     @property
     def random_ties(self) -> bool:
         return self.ties == "random"
+
+
+def resamples_every_episode(resample: Resample, updater: "Updater") -> bool:
+    """Return whether a base that draws random numbers plans for every episode.
+
+    Parameters
+    ----------
+    resample : {"auto", "update", "episode"}
+        Option of the base: "update" draws new random numbers whenever the updater requires a plan,
+        "episode" for every episode. "auto" is "update" with the updater `Lazy`, else "episode".
+    updater : Updater
+        Updater of the learner. The answer is False for multi-instance updating, because an instance
+        receives the feedback of its episode before it plays another one.
+
+    Returns
+    -------
+    bool
+        Whether to plan for every episode.
+    """
+    if updater.multi_instance:
+        return False
+    return resample == "episode" or (resample == "auto" and not updater.is_lazy)
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ its episode before it plays another episode.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,13 @@ from numpy.typing import NDArray
 from belated.arguments import check_choice, check_number
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup
-from belated.learner.bases.base import BackupRule, Proof, TieBreakingBase
+from belated.learner.bases.base import (
+    BackupRule,
+    Proof,
+    Resample,
+    TieBreakingBase,
+    resamples_every_episode,
+)
 from belated.randomness import POSTERIOR, UNUSED_NUMBER, gamma, numbered_uniform
 
 if TYPE_CHECKING:
@@ -88,7 +94,7 @@ class PSRL(TieBreakingBase):
     """
 
     prior: float = 1.0
-    resample: Literal["auto", "update", "episode"] = "auto"
+    resample: Resample = "auto"
 
     name = "psrl"
     proofs = (
@@ -103,14 +109,12 @@ class PSRL(TieBreakingBase):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("prior", self.prior)
-        check_choice("resample", self.resample, ("auto", "update", "episode"))
+        check_choice("resample", self.resample, get_args(Resample))
         if not 1e-3 <= self.prior < np.inf:
             raise ValueError(f"prior must be finite and at least 0.001, got {self.prior}.")
 
     def replans_every_episode(self, updater: "Updater") -> bool:
-        if updater.multi_instance:
-            return False
-        return self.resample == "episode" or (self.resample == "auto" and not updater.is_lazy)
+        return resamples_every_episode(self.resample, updater)
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         return BackupRule(psrl, np.array([self.prior]), reads="everything", samples=True)

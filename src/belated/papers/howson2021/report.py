@@ -58,8 +58,9 @@ VARIANT_TEXTS: Final = {
         "held in at least 95 % of calibration runs. This is what we recommend."
     ),
     "literal": (
-        "The base is UCBVI-BF with the published constants, which carry the guarantee. At these "
-        "numbers of episodes it hardly learns."
+        "The base is UCBVI-BF with the published constants and counts for each step. Optimism is "
+        "proved for these constants only without delay, with pooled counts and monotone values. At "
+        "these numbers of episodes the base hardly learns."
     ),
 }
 """Map from each variant of the base to the paragraph of the report that describes it."""

@@ -115,7 +115,7 @@ class Kind(NamedTuple):
             "q": (sizes.S * sizes.A, np.float64),
             "order": (sizes.S if sizes.order else 1, np.int32),
             "visits": (sizes.S if sizes.visits else 1, np.int32),
-            "extremes": (2 * sizes.threads if sizes.extremes else 2, np.float64),
+            "extremes": (2 * sizes.threads if sizes.extremes or sizes.observed else 2, np.float64),
             "u": (sizes.H + 1, np.float64),
             "u_explore": (sizes.H if sizes.stochastic else 1, np.float64),
             "insert": (sizes.H, np.int8),

@@ -131,6 +131,7 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
         extremes=reads >= READS_BEST and (not own or bool(names & {"top", "low"})),
         order=reads == READS_ORDER,
         visits=rule.reads_visits,
+        observed=rule.samples and (not own or "observed" in names),
         stochastic=counts_visits or base.exploration_rate > 0,
         counts_visits=counts_visits,
         visits_pooled=counts_visits and exploration.visits.shape[0] == 1,

@@ -51,6 +51,7 @@ class Sizes(NamedTuple):
     extremes: bool  # whether the backup reads the largest or smallest next value
     order: bool  # whether the backup reads the order of the states
     visits: bool  # whether the backup reads the visits of the next states
+    observed: bool  # whether the backup reads the number of observed steps
     stochastic: bool  # whether the policy draws actions at random
     counts_visits: bool  # whether the exploration rule counts visits
     visits_pooled: bool  # whether it counts them over all steps
@@ -95,7 +96,8 @@ class Scratch(NamedTuple):
     q: Array  # (S * A) Q of one step
     order: Array  # (S) states by V~ of the next step, largest first
     visits: Array  # (S) visits of the states of the next step
-    extremes: Array  # (threads, 2) largest and smallest V~ among the states of each thread
+    extremes: Array  # (threads, 2) largest and smallest V~ among the states of each thread; before
+    # the first step of a plan, the number of observed steps in the rows of each thread
     u: Array  # (H + 1) random numbers of the steps, and of the first state
     u_explore: Array  # (H) random numbers of exploration
     insert: Array  # (H) whether the successor of a step has not been observed before

@@ -279,8 +279,12 @@ def plan(
     choosers = LANES * ((sizes.threads // LANES + 1) // 2)
     evaluators = sizes.threads - choosers if sizes.threads > LANES else LANES
     evaluator = thread - (sizes.threads - evaluators)
+    steps = 0  # observed in the rows of this thread
     for row in range(thread, (1 if sizes.pooled else H) * rows, sizes.threads):
         learner.epoch_n[row] = learner.n[row]
+        steps += learner.n[row]
+    if sizes.observed:
+        scratch.extremes[thread, 0] = steps
     for s in range(thread, S, sizes.threads):
         scratch.v[H & 1, s] = 0.0
         scratch.w[H & 1, s] = 0.0
@@ -289,11 +293,24 @@ def plan(
         if sizes.visits:
             scratch.visits[s] = 0
     barrier(sizes.threads)
+    observed = 0
+    if sizes.observed:
+        for i in range(sizes.threads):
+            observed += int(scratch.extremes[i, 0])
     for h in range(H - 1, -1, -1):
         # 1. Back up the rows of step h.
         top, low = largest_and_smallest(sizes, scratch, h + 1)
         stage = Stage(
-            h, H, scratch.v[(h + 1) & 1], scratch.visits, top, low, scratch.order, seed, number
+            h,
+            H,
+            scratch.v[(h + 1) & 1],
+            scratch.visits,
+            top,
+            low,
+            scratch.order,
+            seed,
+            number,
+            observed,
         )
         row = U(thread)
         while row < U(rows):

@@ -71,6 +71,7 @@ def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) ->
         order,
         np.uint64(7),
         i,
+        3 * i,
     )
     lo = i * S
     hi = lo + int(samples.size[i])

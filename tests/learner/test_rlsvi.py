@@ -1,0 +1,245 @@
+"""Randomised value functions: the normal noise, the formula of a plan, and what is drawn when."""
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import belated as bl
+from belated.randomness import POSTERIOR, VALUE_NOISE, normal, uniform
+from ways import difference
+from worlds import random_world
+
+pytestmark = pytest.mark.filterwarnings("ignore:Episode .* of a learner with episodes=")
+
+UNLIKELY = 1e-3  # a p-value that a fixed seed should not fall below
+DRAWS = 4000
+
+
+# Normal variables
+
+
+@pytest.mark.parametrize("along", ["plan", "cell"])
+def test_normal_variables_have_their_law(along: str) -> None:
+    drawn = np.array(
+        [
+            normal(np.uint64(11), VALUE_NOISE, *((i, 5) if along == "plan" else (5, i)), 0)
+            for i in range(DRAWS)
+        ]
+    )
+    assert stats.kstest(drawn, "norm").pvalue > UNLIKELY
+    assert stats.kstest(drawn, stats.norm(scale=1.1).cdf).pvalue < 0.05
+    assert abs(drawn.mean()) < 4 / math.sqrt(DRAWS)
+    assert drawn.var() == pytest.approx(1, abs=4 * math.sqrt(2 / DRAWS))
+    assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 4 / math.sqrt(DRAWS)
+
+
+@pytest.mark.plain
+def test_normal_variables_differ_in_every_part_of_their_address() -> None:
+    addresses = [
+        (1, VALUE_NOISE, 1, 1, 0),
+        (2, VALUE_NOISE, 1, 1, 0),
+        (1, POSTERIOR, 1, 1, 0),
+        (1, VALUE_NOISE, 2, 1, 0),
+        (1, VALUE_NOISE, 1 + (1 << 32), 1, 0),
+        (1, VALUE_NOISE, 1, 2, 0),
+        (1, VALUE_NOISE, 1, 1, 1),
+    ]
+    drawn = [normal(np.uint64(seed), *rest) for seed, *rest in addresses]
+    assert len(set(drawn)) == len(addresses)
+    assert drawn[0] == normal(np.uint64(1), *addresses[0][1:])
+
+
+# Plans, computed from the formula alone; only the uniform random numbers are those of the package
+
+
+def formula(base: Any, m: Any, rewards: Any, *, K: int, seed: int, pooled: bool) -> Any:
+    """Return Q (H, S, A) of the first plan for counts `m` (H or 1, S, A, S)."""
+    H, S, A = rewards.shape
+    steps = m.sum()
+    k = K if base.k == "K" else 1 + steps / H
+    beta = S * H**3 * math.log(2 * H * S * A * k) / 2
+    q, v = np.zeros((H, S, A)), np.zeros(S)
+    for h, s, a in itertools.product(range(H - 1, -1, -1), range(S), range(A)):
+        if s == a == 0:  # a new step: limit the values of the next one
+            v = q[h + 1].max(axis=1) if h + 1 < H else np.zeros(S)
+            v = np.clip(v, 0, H - h - 1) if base.clip else v
+        row = m[0 if pooled else h, s, a]
+        cell = (h * S + s) * A + a
+        u, angle = (uniform(seed, VALUE_NOISE + (i << 8), 0, cell) for i in range(2))
+        w = math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * angle)
+        n = row.sum()
+        q[h, s, a] = rewards[h, s, a] + row @ v / (n + 1)
+        q[h, s, a] += base.scale * math.sqrt(beta / (n + 1)) * w
+    return q
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize(
+    "base",
+    [bl.RLSVI(), bl.RLSVI(0.01, k="K"), bl.RLSVI(0.05, clip=True), bl.RLSVI(0)],
+    ids=["published", "K", "clipped", "no noise"],
+)
+@pytest.mark.plain
+def test_a_plan_is_the_formula(base: bl.RLSVI, pooled: bool) -> None:
+    rng = np.random.default_rng(7)
+    H, S, A = 4, 3, 2
+    m = rng.integers(0, 6, (1 if pooled else H, S, A, S)) * rng.integers(0, 2, (1, S, A, 1))
+    rewards = rng.random((H, S, A))
+    given: dict[str, Any] = {"episodes": 900, "seed": 5}
+    if pooled:
+        plan = bl.plan(base, m[0].sum(axis=2), m[0], rewards, horizon=H, **given)
+    else:
+        plan = bl.plan(base, m.sum(axis=3), m, rewards, **given)
+    expected = formula(base, m, rewards, K=900, seed=5, pooled=pooled)
+    np.testing.assert_allclose(plan.q, expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(plan.policy, expected.argmax(axis=2))
+    np.testing.assert_allclose(plan.v[:-1], expected.max(axis=2), rtol=1e-12, atol=1e-12)
+
+
+def test_one_plan_has_the_known_answer() -> None:
+    """S = 2, A = 1, H = 2; the uniforms at seed 1, plan 0 written out, the rest by hand."""
+    m = np.array([[[[1, 2]], [[0, 0]]], [[[3, 0]], [[0, 1]]]])
+    u = {
+        (cell, i): uniform(1, VALUE_NOISE + (i << 8), 0, cell) for cell in range(4) for i in (0, 1)
+    }
+    w = [
+        math.sqrt(-2 * math.log1p(-u[cell, 0])) * math.cos(2 * math.pi * u[cell, 1])
+        for cell in range(4)
+    ]
+    beta = 0.5 * 2 * 8 * math.log(2 * 2 * 2 * 1 * (1 + 7 / 2))  # seven steps, 3.5 episodes
+    last = [0.5 + w[2] * math.sqrt(beta / 4), 0.25 + w[3] * math.sqrt(beta / 2)]
+    first = [(1 * last[0] + 2 * last[1]) / 4 + w[0] * math.sqrt(beta / 4), w[1] * math.sqrt(beta)]
+    rewards = np.array([[[0.0], [0.0]], [[0.5], [0.25]]])
+    plan = bl.plan(bl.RLSVI(), m.sum(axis=3), m, rewards, episodes=10, seed=1)
+    np.testing.assert_allclose(plan.v[:2], [first, last], rtol=1e-12)
+
+
+def drawn_values(base: bl.RLSVI, paid: list[float], draws: int) -> Any:
+    """Return Q of the only row, with unknown rewards, in each of the plans of one learner."""
+    learner = bl.Learner(
+        bl.Shape(1, 1, 1), base=base, updater=bl.Active(), rewards=None, episodes=10, seed=3
+    )
+    learner.observe([bl.Episode(i, [0, 0], [0], [reward]) for i, reward in enumerate(paid)])
+    drawn = []
+    for id in range(draws):
+        drawn.append(float(learner.value[0]))
+        learner.start(10**6 + id)
+    return np.array(drawn)
+
+
+@pytest.mark.parametrize("paid", [[], [1.0, 0.0, 0.5, 1.0]])
+def test_an_unknown_reward_is_divided_by_one_more_than_its_count(paid: list[float]) -> None:
+    """One state, action and step: Q ~ N(sum / (n + 1), ln(2 (1 + n)) / 2 / (n + 1))."""
+    n = len(paid)
+    law = stats.norm(sum(paid) / (n + 1), math.sqrt(math.log(2 * (1 + n)) / 2 / (n + 1)))
+    drawn = drawn_values(bl.RLSVI(resample="episode"), paid, 1500)
+    assert stats.kstest(drawn, law.cdf).pvalue > UNLIKELY
+
+
+def test_without_noise_an_unseen_row_is_worth_its_known_reward() -> None:
+    rewards = np.array([[0.25, 0.75], [0.5, 0.0]])
+    none = np.zeros((3, 2, 2, 2), np.int64)
+    plan = bl.plan(bl.RLSVI(0.0), none.sum(axis=3), none, rewards, episodes=10)
+    np.testing.assert_array_equal(plan.q, np.stack([rewards] * 3))
+
+
+def test_the_noise_is_independent_over_the_steps_even_if_counts_are_pooled() -> None:
+    none = np.zeros((2, 2, 2), np.int64)
+    plan = bl.plan(bl.RLSVI(), none.sum(axis=2), none, np.zeros((2, 2)), horizon=3, episodes=10)
+    assert np.unique(plan.q).size == plan.q.size
+
+
+def test_clipping_chooses_by_the_values_before_the_limit() -> None:
+    """With so much noise nearly all V are limited, and yet no action is preferred to another."""
+    none = np.zeros((6, 20, 4, 20), np.int64)
+    plan = bl.plan(bl.RLSVI(clip=True), none.sum(axis=3), none, np.zeros((6, 20, 4)), episodes=10)
+    assert stats.chisquare(np.bincount(plan.policy.ravel(), minlength=4)).pvalue > UNLIKELY
+
+
+def test_terminal_states_and_forbidden_actions_are_kept() -> None:
+    """Without a limit values may be far below 0, and yet no forbidden action is chosen."""
+    world = bl.MDP.dense(
+        np.full((3, 3, 3), 1 / 3), np.zeros((3, 3)), horizon=4, terminal=[2], allowed={0: [1]}
+    )
+    run = bl.simulate(
+        world, base=bl.RLSVI(), updater=bl.Active(), episodes=50, trace=True, delay="geometric:3"
+    )
+    policies = np.array(run.policies)
+    assert (policies[:, :, 0] == 1).all()
+    assert {0, 1, 2} == set(np.unique(policies[:, :, 1]).tolist())
+
+
+# When noise is drawn
+
+
+@pytest.mark.parametrize(
+    ("updater", "same"),
+    [(bl.Active(), "episode"), (bl.Lazy(2), "update"), (bl.MultiInstance(), "episode")],
+    ids=str,
+)
+def test_auto_is_episode_except_under_lazy(updater: Any, same: Any) -> None:
+    rng = np.random.default_rng(7)
+    world = random_world(rng, states=4, actions=3, horizon=4, homogeneous=False)
+    runs = [
+        bl.simulate(
+            world,
+            base=bl.RLSVI(0.1, resample=resample),
+            updater=updater,
+            delay="geometric:6",
+            episodes=60,
+            every=1,
+            trace=True,
+        )
+        for resample in ("auto", same)
+    ]
+    assert difference(*runs) is None
+
+
+def test_while_nothing_arrives_update_repeats_its_policy_and_episode_does_not() -> None:
+    given: dict[str, Any] = {
+        "updater": bl.Active(),
+        "delay": "constant:50",
+        "episodes": 50,
+        "trace": True,
+    }
+    update, episode = (
+        bl.simulate(bl.chain(5), base=bl.RLSVI(resample=resample), **given)
+        for resample in ("update", "episode")
+    )
+    assert len({policy.tobytes() for policy in np.array(update.policies)}) == 1
+    assert len({policy.tobytes() for policy in np.array(episode.policies)}) == 50
+
+
+def test_it_learns() -> None:
+    """At the published scale the noise of this world outlasts 1,000 episodes."""
+    lost = 1000 * bl.optimal_value(bl.chain(5))
+    regret = [
+        bl.simulate(
+            bl.chain(5), base=bl.RLSVI(scale), updater=bl.Active(), episodes=1000
+        ).total_regret
+        for scale in (0.01, 1.0)
+    ]
+    assert regret[0] < 0.2 * lost < 0.7 * lost < regret[1]
+
+
+# Options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scale": -1}, r"^scale must be finite and at least 0, got -1\.$"),
+        ({"scale": math.nan}, r"^scale must be finite and at least 0, got nan\.$"),
+        ({"scale": "1"}, r"^scale must be a number, got '1'\.$"),
+        ({"k": "k"}, r"^k must be one of 'observed', 'K', got 'k'\."),
+        ({"clip": 1}, r"^clip must be True or False, got 1\.$"),
+        ({"resample": "never"}, r"^resample must be one of 'auto', .*, got 'never'\.$"),
+    ],
+)
+def test_nonsense_is_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        bl.RLSVI(**options)

@@ -1,0 +1,256 @@
+"""Bandits: one step, UCB and Thompson sampling as special cases, and what delay costs."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+import belated as bl
+from belated.learner.bases import OPTIMISTIC
+
+# Some learners here begin more episodes than they are told of.
+pytestmark = pytest.mark.filterwarnings("ignore:Episode .* of a learner with episodes=")
+
+UNLIKELY = 1e-3  # a p-value that a fixed seed should not fall below
+MEANS = (0.3, 0.5, 0.8)
+
+
+def test_a_bandit_has_one_state_one_step_and_an_action_for_each_arm() -> None:
+    world = bl.bandit(MEANS)
+    assert world.shape == bl.Shape(states=1, actions=3, horizon=1)
+    assert world.rewards.ravel().tolist() == list(MEANS)
+    assert world.reward_draws == "bernoulli"
+    assert bl.bandit(np.array(MEANS), rewards="beta").reward_draws == "beta"
+    assert bl.optimal_value(world) == 0.8
+    bl.checks.check_world(world)
+
+
+def test_a_bandit_has_a_name() -> None:
+    named = bl.world("bandit-0.25-1-0.5")
+    assert named.rewards.ravel().tolist() == [0.25, 1.0, 0.5]
+    assert named.reward_draws == "bernoulli"
+    for name in ("bandit", "bandit-", "bandit-0.5-", "bandit-.5", "bandit-0.5x0.5"):
+        with pytest.raises(ValueError, match=r"^world must be one of .*bandit-MEAN-MEAN\.\.\., "):
+            bl.world(name)
+
+
+@pytest.mark.parametrize(
+    ("means", "message"),
+    [
+        ([], r"^means must be a list of at least one number, got \[\]\.$"),
+        ([[0.1]], r"^means must be a list of at least one number, got \[\[0\.1\]\]\.$"),
+        ([0.1, 1.5], r"^means must lie in \[0, 1\], got 1\.5\.$"),
+        ([0.1, math.nan], r"^means must lie in \[0, 1\], got nan\.$"),
+        (["a"], r"^means must be a list of numbers, one per arm, got \['a'\]\.$"),
+        (0.5, r"^means must be a list of at least one number, got 0\.5\.$"),
+    ],
+)
+def test_means_that_are_not_probabilities_are_refused(means: Any, message: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=message):
+        bl.bandit(means)
+
+
+def test_an_unknown_law_of_rewards_is_refused() -> None:
+    with pytest.raises(ValueError, match="reward_draws must be one of"):
+        bl.bandit(MEANS, rewards="normal")  # type: ignore[arg-type]
+
+
+# Closed forms
+
+
+@pytest.mark.parametrize("delay", ["constant:0", "geometric:30"])
+def test_uniform_play_loses_the_mean_gap_in_every_episode(delay: str) -> None:
+    run = bl.simulate(bl.bandit(MEANS), base="random", updater="active", delay=delay, episodes=300)
+    assert run.total_regret == pytest.approx(300 * (0.8 - np.mean(MEANS)), rel=1e-12)
+
+
+def until(numbers: Any, delays: Any) -> Any:
+    """Deliver at once what is played in the first EXPLORED episodes, and nothing later."""
+    return np.where(numbers <= EXPLORED, 0, 10**6)
+
+
+PULLS, ARMS, EPISODES = 4, (0.7, 0.4), 40
+EXPLORED = PULLS * len(ARMS)
+
+
+def test_explore_then_commit_has_its_expected_regret() -> None:
+    """R = m sum_i D_i + (K - m A) sum_i D_i P(arm i has the largest mean of m rewards)."""
+    law = bl.delays.with_calendar(bl.delays.constant(0), until, name="until", period=1)
+    runs = bl.simulate_many(
+        bl.bandit(ARMS),
+        base=bl.EpsilonGreedy(epsilon=0.0),
+        updater=bl.ExplicitExploration(threshold=PULLS, draw="rare"),
+        delay=law,
+        rewards="unknown",
+        episodes=EPISODES,
+        seeds=range(400),
+        threads=1,
+    )
+    found = np.array([run.total_regret for run in runs])
+    counts = np.arange(PULLS + 1)
+    first, second = (stats.binom(PULLS, mean).pmf(counts) for mean in ARMS)
+    chooses_second = float(np.sum(np.triu(np.outer(first, second), 1)))
+    gap = ARMS[0] - ARMS[1]
+    expected = PULLS * gap + (EPISODES - EXPLORED) * gap * chooses_second
+    assert found.mean() == pytest.approx(expected, abs=4 * found.std() / 20)
+    assert found.std() / 20 < 0.1 * expected
+
+
+# UCB
+
+
+def ucb_learner(base: Any, arms: int, **options: Any) -> bl.Learner:
+    return bl.Learner(
+        bl.Shape(1, arms, 1), base=base, updater=bl.Active(), rewards=None, episodes=500, **options
+    )
+
+
+def outcomes(paid: list[list[float]]) -> list[bl.Episode]:
+    """One episode for each reward of each arm."""
+    return [
+        bl.Episode(100 * a + i, [0, 0], [a], [reward])
+        for a, rewards in enumerate(paid)
+        for i, reward in enumerate(rewards)
+    ]
+
+
+@pytest.mark.parametrize("name", OPTIMISTIC)
+def test_every_optimistic_base_has_the_index_of_ucb(name: str) -> None:
+    paid = [[0.0, 0.0, 0.25] * 20, [0.5, 0.0] * 30, [0.0] * 90]
+    for scale, delta in ((1.0, 0.05), (0.3, 0.5)):
+        learner = ucb_learner(OPTIMISTIC[name](scale=scale, delta=delta), 3)
+        learner.observe(outcomes(paid))
+        c = math.log(4 * 3 * 500 / delta)
+        indices = [np.mean(x) + scale * math.sqrt(c / (2 * len(x))) for x in paid]
+        assert max(indices) < 1
+        assert float(learner.value[0]) == pytest.approx(max(indices), rel=1e-12)
+        assert int(learner.policy.actions[0, 0]) == int(np.argmax(indices))
+    fresh = ucb_learner(OPTIMISTIC[name](), 3)
+    fresh.observe(outcomes([[1.0], [1.0], []]))
+    assert float(fresh.value[0]) == 1.0
+
+
+def test_delta_can_be_chosen_such_that_the_index_is_that_of_ucb1() -> None:
+    """sqrt(2 ln K / N'), if delta = 4 A / K^3."""
+    paid = [[0.5, 0.0] * 100]
+    learner = ucb_learner(bl.UCBVI_CH(delta=4 / 500**3), 1)
+    learner.observe(outcomes(paid))
+    assert float(learner.value[0]) == pytest.approx(0.25 + math.sqrt(2 * math.log(500) / 200))
+
+
+# Thompson sampling
+
+
+def test_psrl_pulls_an_arm_as_often_as_its_beta_variable_is_the_largest() -> None:
+    paid: list[list[float]] = [[1, 0, 0, 1], [1, 1], []]
+    learner = ucb_learner(bl.PSRL(resample="episode"), 3, seed=2)
+    learner.observe(outcomes(paid))
+    pulled = np.bincount(
+        [int(learner.start(10**6 + i).actions[0, 0]) for i in range(3000)], minlength=3
+    )
+    laws = [stats.beta(1 + sum(x), 1 + len(x) - sum(x)) for x in paid]
+    expected = [
+        integrate.quad(
+            lambda x, i=i: (
+                laws[i].pdf(x) * math.prod(law.cdf(x) for j, law in enumerate(laws) if j != i)
+            ),
+            0,
+            1,
+        )[0]
+        for i in range(3)
+    ]
+    assert sum(expected) == pytest.approx(1)
+    assert stats.chisquare(pulled, 3000 * np.array(expected)).pvalue > UNLIKELY
+
+
+# The cost of delay
+
+
+def pulls_and_missing(run: Any, delays: Any, arms: int) -> tuple[Any, Any]:
+    """Return how often each arm was pulled, and the most outcomes of it missing at once."""
+    pulled = np.array(run.policies)[:, 0, 0]
+    missing = [
+        max(
+            int(((pulled[: k - 1] == a) & (np.arange(1, k) + delays[: k - 1] >= k)).sum())
+            for k in range(1, pulled.size + 1)
+        )
+        for a in range(arms)
+    ]
+    return np.bincount(pulled, minlength=arms), np.array(missing)
+
+
+@pytest.mark.parametrize("law", ["constant:0", "constant:150", "geometric:60"])
+def test_ucb_stays_below_its_bound_with_the_missing_outcomes_of_each_arm(law: str) -> None:
+    means, K = [0.1, 0.05, 0.9], 500
+    gaps = 0.9 - np.array(means)
+    without = bl.theory.delayed_ucb(means, episodes=K)
+    above = 0
+    for seed in range(8):
+        run = bl.simulate(
+            bl.bandit(means),
+            base="ucbvi-ch",
+            updater="active",
+            delay=law,
+            rewards="unknown",
+            episodes=K,
+            seed=seed,
+            trace=True,
+        )
+        delays = bl.delays.parse(law).draw(seed=seed, episodes=K)
+        pulled, missing = pulls_and_missing(run, delays, 3)
+        bound = bl.theory.delayed_ucb(means, episodes=K, missing=missing)
+        assert bound.leading == without.leading
+        assert run.total_regret == pytest.approx(gaps @ pulled)
+        assert run.total_regret <= bound.total
+        above += run.total_regret > without.total
+    if law != "geometric:60":
+        assert above == (8 if law == "constant:150" else 0)  # the delay term is needed
+
+
+def test_a_constant_delay_costs_almost_what_the_bound_adds() -> None:
+    """Arm 0 is pulled until enough outcomes have arrived to make its index smaller than 1."""
+    means, tau = [0.0, 1.0], 400
+    now, later = (
+        bl.simulate(
+            bl.bandit(means, rewards="deterministic"),
+            base="ucbvi-ch",
+            updater="active",
+            delay=bl.delays.constant(delay),
+            rewards="unknown",
+            episodes=2000,
+        ).total_regret
+        for delay in (0, tau)
+    )
+    added = bl.theory.delayed_ucb(means, episodes=2000, missing=tau).delay
+    assert added == tau
+    assert 0.95 * added < later - now <= added
+
+
+def test_the_bound_is_its_formula() -> None:
+    found = bl.theory.delayed_ucb([0.5, 0.75, 0.75, 0.25], episodes=1000, delta=0.1, missing=7)
+    c = math.log(4 * 4 * 1000 / 0.1)
+    assert found.leading == pytest.approx(2 * c / 0.25 + 0.25 + 2 * c / 0.5 + 0.5)
+    assert found.delay == 7 * 0.75
+    assert found.max_regret == 1000
+    assert not found.order
+    own = bl.theory.delayed_ucb([0.5, 0.75], episodes=1000, missing=[8, 1000])
+    assert own.delay == 2.0
+    equal = bl.theory.delayed_ucb([0.5, 0.5], episodes=1000, missing=9)
+    assert equal.total == 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"means": [0.5, 2]}, r"^means must be numbers in \[0, 1\], one for each arm, got "),
+        ({"missing": -1}, r"^missing must be a number of at least 0, or one for each of 2 arms"),
+        ({"missing": [1, 2, 3]}, r"^missing must be a number .* of 2 arms, got \[1, 2, 3\]\.$"),
+        ({"delta": 0}, r"^delta must lie strictly between 0 and 1, got 0\.$"),
+        ({"episodes": 0}, r"^episodes must be at least 1, got 0\.$"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        bl.theory.delayed_ucb(**{"means": [0.2, 0.7], "episodes": 100, **options})
