@@ -188,7 +188,7 @@ def test_a_file_comes_before_a_packaged_study_of_the_same_name(
 
 
 def test_an_unknown_study_is_answered_with_near_names_and_all_names() -> None:
-    everything = r"The packaged studies are algorithms, alpha, late-rewards\.$"
+    everything = r"The packaged studies are algorithms, alpha, late-rewards, .*-icu\.$"
     with pytest.raises(ValueError, match=rf"Did you mean 'late-rewards'\? {everything}"):
         read_study("late-reward.toml")
     with pytest.raises(ValueError, match=rf"No such file or directory\. {everything}"):
