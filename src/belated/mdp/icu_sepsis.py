@@ -48,7 +48,7 @@ def icu_sepsis(
     ----------
     treatments : int
         Number of actions, in 1 .. 25. If there are fewer than 25, they are those with the largest
-        probability under the clinicians' policy, on average over the states, in this order.
+        probability under the clinicians' policy, on average over the states of a patient, in this order.
     horizon : int
         Number of steps of an episode, at least 1.
     inadmissible : {"mean", "terminate"}
@@ -87,7 +87,7 @@ def icu_sepsis(
     with closing(_open_data()) as data:
         kept = np.arange(ACTIONS)
         if treatments < ACTIONS:
-            used = _read_array(data, "expert_policy").mean(axis=0)
+            used = _read_array(data, "expert_policy")[:DEATH].mean(axis=0)
             kept = np.argsort(-used, kind="stable")[:treatments]
         tables = zip(_read_by_state(data, "tx_mat"), _read_by_state(data, "r_mat"), strict=True)
         for s, (transitions, paid) in enumerate(tables):
