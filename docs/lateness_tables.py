@@ -77,7 +77,7 @@ ICU_LAWS = {
         "",
     ),
 }
-"""Description and independent law of each dependent law on ICU-Sepsis; the last was not compared."""
+"""Description and independent law of each dependent law on ICU-Sepsis; the last has none."""
 
 CONTROL = "uniform:50"
 BIAS_SEEDS = range(4)
@@ -187,9 +187,11 @@ def extract_regrets(results: Results) -> list[Numbers]:
     )
     return [
         {
-            **{"world": str(world), "base": str(base).removesuffix("-unknown-rewards")},
-            **{"updater": str(updater)},
-            **{"delay": str(delay), "plans": round(float(plans), 1)},
+            "world": str(world),
+            "base": str(base).removesuffix("-unknown-rewards"),
+            "updater": str(updater),
+            "delay": str(delay),
+            "plans": round(float(plans), 1),
             "regrets": [float(f"{x:.5g}") for x in regrets],
         }
         for world, base, updater, delay, regrets, plans in zip(*found.values(), strict=True)
@@ -257,9 +259,7 @@ def bias_by_setting() -> dict[tuple[str, str, str, str], Floats]:
 def regrets_by_setting() -> dict[tuple[str, str, str, str], Floats]:
     """Return the stored regrets by world, base, delay and updater."""
     rows = [row for study in STUDIES for row in read_stored()[f"{study} regrets"]]
-    return {
-        (r["world"], r["base"], r["delay"], r["updater"]): np.array(r["regrets"]) for r in rows
-    }
+    return {(r["world"], r["base"], r["delay"], r["updater"]): np.array(r["regrets"]) for r in rows}
 
 
 def regret_table() -> Iterator[str]:
@@ -301,4 +301,3 @@ def cost_table() -> Iterator[str]:
             for base in LEARNERS if world in MATCHED else ("ucrl2",):
                 cells = (interval(of[world, base, delay, updater]) for updater in UPDATERS)
                 yield f"| {world} | {delay} | {base} | {' | '.join(cells)} |"
-

@@ -233,7 +233,8 @@ def draw_lateness(figure: Figure, data: Data) -> None:
         axes.set_xlabel("Episodes")
         axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     figure.axes[0].set_ylabel("Bias in % of V*")
-    figure.axes[1].legend(loc="lower right", bbox_to_anchor=(1, 0.12), fontsize=8)
+    lines, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
 
 
 @dataclass(frozen=True)

@@ -239,7 +239,11 @@ def main(wanted: list[str]) -> None:
         store_lateness(name)
     for name, (page, plain_lines) in PLAIN_TABLES.items():
         of_study = page == LATENESS_PAGE and set(wanted) & set(lateness_tables.STUDIES)
-        if name in wanted or of_study or (not wanted and (name != "calibrations" or SCALES_FILE.exists())):
+        if (
+            name in wanted
+            or of_study
+            or (not wanted and (name != "calibrations" or SCALES_FILE.exists()))
+        ):
             text = "\n".join(plain_lines())
             replace_table(name, page, f"<!-- {name} -->\n{text}\n<!-- end of {name} -->")
     for name, (page, lines) in TABLES.items():

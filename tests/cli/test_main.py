@@ -48,7 +48,8 @@ def test_help_names_the_commands(call):
 def test_the_help_of_sweep_names_the_packaged_studies(call):
     code, out, _ = call("sweep", "--help")
     assert code == 0
-    assert "algorithms,alpha,late-rewards,lateness-that-tells," in "".join(out.split())  # lines may break at hyphens
+    joined = "".join(out.split())  # lines may break at hyphens
+    assert "algorithms,alpha,late-rewards,lateness-that-tells," in joined
 
 
 def test_version_is_that_of_the_package(call):

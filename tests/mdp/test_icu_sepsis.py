@@ -152,7 +152,9 @@ def test_fewer_treatments_are_those_that_clinicians_take_most_often():
     used = icu_sepsis_clinicians(horizon=1)[0]
     most = np.argsort(-used[:713].mean(axis=0), kind="stable")[:5]
     assert five.shape.actions == 5
-    assert np.array_equal(five.rewards.reshape(716, 5), everything.rewards.reshape(716, 25)[:, most])
+    assert np.array_equal(
+        five.rewards.reshape(716, 5), everything.rewards.reshape(716, 25)[:, most]
+    )
 
 
 @pytest.mark.parametrize("number", [0, 26])

@@ -48,7 +48,8 @@ def icu_sepsis(
     ----------
     treatments : int
         Number of actions, in 1 .. 25. If there are fewer than 25, they are those with the largest
-        probability under the clinicians' policy, on average over the states of a patient, in this order.
+        probability under the clinicians' policy, on average over the states of a patient, in
+        this order.
     horizon : int
         Number of steps of an episode, at least 1.
     inadmissible : {"mean", "terminate"}
