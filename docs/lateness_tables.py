@@ -80,7 +80,7 @@ ICU_LAWS = {
 """Description and independent law of each dependent law on ICU-Sepsis; the last has none."""
 
 CONTROL = "uniform:50"
-BIAS_SEEDS = range(4)
+BIAS_SEEDS = range(10)
 BIAS_EPISODES = 2000
 TIMES = tuple(range(100, BIAS_EPISODES + 1, 100))
 """Numbers of episodes after which the bias is measured."""
