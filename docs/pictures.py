@@ -30,6 +30,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
 import belated as bl
+import lateness_tables
 from belated.figures.styles import LAW_PALETTE, PALETTE, RC_PARAMS
 from belated.theory import missing
 from study_pictures import bases_data, draw_bases, draw_scaling, scaling_data
@@ -194,6 +195,49 @@ def draw_updating(figure: Figure, data: Data) -> None:
     axes.legend(loc="lower left")
 
 
+LATENESS_CURVES = {
+    "good outcomes late": ("by_return:0=constant:0,0.5=uniform:50", "active"),
+    "bad outcomes late": ("by_return:0=uniform:50,0.5=constant:0", "active"),
+    "90 % of good outcomes never": ("by_return:0=constant:0,0.5=never:0.9:constant:0", "active"),
+    "independent: all late": (lateness_tables.CONTROL, "active"),
+    "good outcomes late, matured": (
+        "by_return:0=constant:0,0.5=uniform:50",
+        lateness_tables.MATURED,
+    ),
+}
+"""Delay law and updater of each curve of the picture of biases."""
+
+
+def lateness_data() -> Data:
+    """Return the stored bias of UCRL2 over episodes: mean and confidence interval, by world."""
+    stored = lateness_tables.bias_by_setting()
+    found: Data = {}
+    for world in lateness_tables.MATCHED:
+        for label, (delay, updater) in LATENESS_CURVES.items():
+            curves = 100 * stored[world, delay, "ucrl2", updater]
+            half = lateness_tables.half_width(curves)
+            found[f"{world}/{label}"] = [curves.mean(axis=0).tolist(), half.tolist()]
+    return found
+
+
+def draw_lateness(figure: Figure, data: Data) -> None:
+    """Draw the biases in `data` over episodes on `figure`."""
+    times = lateness_tables.TIMES
+    for axes, world in zip(
+        figure.subplots(1, 2, sharey=True), lateness_tables.MATCHED, strict=True
+    ):
+        for label, colour in zip(LATENESS_CURVES, PALETTE, strict=False):
+            mean, half = np.array(data[f"{world}/{label}"])
+            axes.fill_between(times, mean - half, mean + half, color=colour, alpha=0.15)
+            axes.plot(times, mean, color=colour, label=label)
+        axes.set_title(world, loc="left")
+        axes.set_xlabel("Episodes")
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+    figure.axes[0].set_ylabel("Bias in % of V*")
+    lines, labels = figure.axes[0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="outside lower center", ncols=len(labels), fontsize=8)
+
+
 @dataclass(frozen=True)
 class Picture:
     """Picture that is drawn from data: its size in inches, its data and its drawing function."""
@@ -272,6 +316,7 @@ PICTURES: dict[str, Picture | Dashboard | Theory] = {
     "bases-under-delay-100": Picture((11, 7), lambda: bases_data(100), draw_bases),
     "bases-under-delay-500": Picture((11, 7), lambda: bases_data(500), draw_bases),
     "scaling": Picture((13, 3.6), scaling_data, draw_scaling),
+    "lateness-that-tells": Picture((10, 3.8), lateness_data, draw_lateness),
     "theory": Theory(),
     "dashboard": Dashboard(),
 }

@@ -5,8 +5,9 @@ results/, and replaces the tables between their markers. The marker of a table c
 of its cells, so that a test can detect an outdated table. Two tables need no study: `proofs`, from
 the declarations of the bases, and `calibrations`, from a file of `belated calibrate --table`.
 
-The longer studies bases-under-delay, delay-scaling and delay-scaling-means are computed only if
-they are named. Their regrets are stored in docs/data, from which the tables are written.
+The longer studies bases-under-delay, delay-scaling, delay-scaling-means, lateness-that-tells and
+lateness-that-tells-icu are computed only if they are named. Their numbers are stored in docs/data,
+from which the tables are written.
 
 A mean of runs is shown with half the width of its 95 % confidence interval.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 
 import bases_tables
 import belated as bl
+import lateness_tables
 import scaling_tables
 from belated.learner.bases import BASES as BASE_CLASSES
 from belated.simulation.calibration_table import CalibratedScale, read_table
@@ -190,9 +192,14 @@ def calibration_cells(row: CalibratedScale) -> list[str]:
     return [scale, f"{row.held} of {row.runs}", f"{100 * low:.1f}% to {100 * high:.1f}%"]
 
 
+LATENESS_PAGE = "docs/lateness-that-tells.md"
+
 PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "proofs": ("docs/algorithms.md", proofs),
     "calibrations": ("docs/reproduction-calibrated.md", calibrations),
+    "lateness-bias": (LATENESS_PAGE, lateness_tables.bias_table),
+    "lateness-regret": (LATENESS_PAGE, lateness_tables.regret_table),
+    "lateness-cost": (LATENESS_PAGE, lateness_tables.cost_table),
 }
 """Page and function of the lines of each table that needs no study, by name."""
 
@@ -258,8 +265,15 @@ def replace_table(name: str, page: str, block: str) -> None:
 
 def main(wanted: list[str]) -> None:
     """Compute missing cells, and write the tables named in `wanted`, or all if it is empty."""
+    for name in set(wanted) & set(lateness_tables.STUDIES):
+        store_lateness(name)
     for name, (page, plain_lines) in PLAIN_TABLES.items():
-        if name in wanted or (not wanted and (name != "calibrations" or SCALES_FILE.exists())):
+        of_study = page == LATENESS_PAGE and set(wanted) & set(lateness_tables.STUDIES)
+        if (
+            name in wanted
+            or of_study
+            or (not wanted and (name != "calibrations" or SCALES_FILE.exists()))
+        ):
             text = "\n".join(plain_lines())
             replace_table(name, page, f"<!-- {name} -->\n{text}\n<!-- end of {name} -->")
     for name, (page, lines) in TABLES.items():
@@ -283,6 +297,18 @@ def computed(name: str) -> tuple[Study, Results]:
     study, store = read_study(name), Store(ROOT / "results" / name)
     sweep(study.cells(), store)
     return study, bl.results(store.folder)
+
+
+def store_lateness(name: str) -> None:
+    """Compute the study `name`, one of `lateness_tables.STUDIES`, and store its numbers."""
+    study, results = computed(name)
+    stored = lateness_tables.read_stored()
+    stored[f"{name} cells"] = digest(study.cells())
+    stored[f"{name} regrets"] = lateness_tables.extract_regrets(results)
+    if name == lateness_tables.STUDIES[0]:
+        seeds = lateness_tables.BIAS_SEEDS
+        stored["bias"] = [row for seed in seeds for row in lateness_tables.measure_bias(seed)]
+    lateness_tables.write_stored(stored)
 
 
 if __name__ == "__main__":

@@ -145,3 +145,19 @@ def test_the_error_without_the_package_gives_the_install_command(monkeypatch):
     for make in (icu_sepsis, icu_sepsis_clinicians):
         with pytest.raises(ImportError, match=message):
             make()
+
+
+def test_fewer_treatments_are_those_that_clinicians_take_most_often():
+    everything, five = icu_sepsis(), icu_sepsis(treatments=5)
+    used = icu_sepsis_clinicians(horizon=1)[0]
+    most = np.argsort(-used[:713].mean(axis=0), kind="stable")[:5]
+    assert five.shape.actions == 5
+    assert np.array_equal(
+        five.rewards.reshape(716, 5), everything.rewards.reshape(716, 25)[:, most]
+    )
+
+
+@pytest.mark.parametrize("number", [0, 26])
+def test_a_number_of_treatments_out_of_range_is_rejected(number):
+    with pytest.raises(ValueError, match="treatments must"):
+        icu_sepsis(treatments=number)

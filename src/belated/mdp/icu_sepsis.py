@@ -31,6 +31,7 @@ the successor of the other two."""
 
 def icu_sepsis(
     *,
+    treatments: int = ACTIONS,
     horizon: int = 20,
     inadmissible: Literal["mean", "terminate"] = "mean",
     reward_draws: Draws = "bernoulli",
@@ -45,6 +46,10 @@ def icu_sepsis(
 
     Parameters
     ----------
+    treatments : int
+        Number of actions, in 1 .. 25. If there are fewer than 25, they are those with the largest
+        probability under the clinicians' policy, on average over the states of a patient, in
+        this order.
     horizon : int
         Number of steps of an episode, at least 1.
     inadmissible : {"mean", "terminate"}
@@ -58,7 +63,7 @@ def icu_sepsis(
     Returns
     -------
     MDP
-        World with 716 states and 25 actions.
+        World with 716 states.
 
     Raises
     ------
@@ -69,21 +74,30 @@ def icu_sepsis(
     --------
     >>> icu_sepsis().shape
     Shape(states=716, actions=25, horizon=20, terminal=(713, 714, 715))
+    >>> icu_sepsis(treatments=5).shape.actions
+    5
     """
-    shape = Shape(STATES, ACTIONS, horizon, terminal=TERMINAL)
+    if check_integer("treatments", treatments, 1) > ACTIONS:
+        raise ValueError(f"treatments must lie in 1 .. {ACTIONS}, got {treatments}.")
+    shape = Shape(STATES, treatments, horizon, terminal=TERMINAL)
     if inadmissible not in ("mean", "terminate"):
         raise ValueError(f"inadmissible must be 'mean' or 'terminate', got {inadmissible!r}.")
     allowed = np.ones((STATES, ACTIONS), np.bool_) if inadmissible == "mean" else _read_admissible()
-    rewards = np.zeros((STATES, ACTIONS))
+    rewards = np.zeros((STATES, treatments))
     columns = []
     with closing(_open_data()) as data:
+        kept = np.arange(ACTIONS)
+        if treatments < ACTIONS:
+            used = _read_array(data, "expert_policy")[:DEATH].mean(axis=0)
+            kept = np.argsort(-used, kind="stable")[:treatments]
         tables = zip(_read_by_state(data, "tx_mat"), _read_by_state(data, "r_mat"), strict=True)
         for s, (transitions, paid) in enumerate(tables):
             p = transitions.copy()
             p[~allowed[s]] = np.eye(STATES)[DEATH]
             if s in TERMINAL:
                 continue
-            rewards[s] = (p * paid).sum(axis=1)
+            p = p[kept]
+            rewards[s] = (p * paid[kept]).sum(axis=1)
             a, y = np.nonzero(p)
             columns.append((np.full(a.size, s), a, y, p[a, y]))
         start = _read_array(data, "d_0")

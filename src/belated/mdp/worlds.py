@@ -25,7 +25,7 @@ from belated.mdp.deep_sea import deep_sea
 from belated.mdp.garnet import garnet
 from belated.mdp.gridworld import gridworld
 from belated.mdp.gymnasium import from_gymnasium
-from belated.mdp.icu_sepsis import icu_sepsis
+from belated.mdp.icu_sepsis import ACTIONS, icu_sepsis
 from belated.mdp.model import MDP
 from belated.mdp.riverswim import riverswim
 from belated.names import Named, Names
@@ -280,11 +280,11 @@ WORLD_FAMILIES: Final = (
         requires=GYMNASIUM,
     ),
     WorldFamily(
-        pattern="icu-sepsis",
+        pattern="icu-sepsis[-A]",
         example="icu-sepsis",
-        description="Sepsis treatment, estimated from intensive-care records, 20 steps.",
+        description="Sepsis treatment from intensive-care records, A = 25 treatments, 20 steps.",
         source="Choudhary et al. 2024",
-        build=lambda: icu_sepsis(horizon=20),
+        build=lambda treatments=ACTIONS: icu_sepsis(treatments=treatments),
         requires=("icu_sepsis", "icu"),
     ),
 )

@@ -13,9 +13,8 @@ FOLDER: Final = Path(__file__).parents[1] / "studies"
 def study_names() -> list[str]:
     """Return the names of the packaged studies, sorted.
 
-    >>> study_names()
-    ['algorithms', 'alpha', 'bases-under-delay', 'delay-scaling', 'delay-scaling-means',
-     'late-rewards']
+    >>> study_names()[:5]
+    ['algorithms', 'alpha', 'bases-under-delay', 'delay-scaling', 'delay-scaling-means']
     """
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
