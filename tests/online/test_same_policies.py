@@ -186,7 +186,7 @@ def test_what_is_learnt_step_by_step_is_the_same_in_the_same_order(
 
 
 def test_a_schedule_of_arrivals_is_that_of_the_simulation(memory: Ledger) -> None:
-    """Where feedback is of whole episodes: the service may join pieces that arrive together."""
+    """Test whole episodes only: the service may join pieces that arrive together."""
     updater = bl.Scheduled(3, "arrivals"), Part("scheduled", {"every": 3, "unit": "arrivals"})
     check(memory, BASES["psrl"], updater, WAYS["unknown"])
 

@@ -1,7 +1,9 @@
 """Follower: keeps the fold of a problem, its learner state, up to date with a ledger."""
 
+import gc
 import logging
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from belated.ledger.audit import find_event_fault
@@ -68,11 +70,12 @@ class Follower:
         is_new = fold is None or upto < self.seq or not self._exclude_new(fold, upto)
         if fold is None or is_new:
             fold = self._start(upto)
-        for event in self._ledger.events(self.problem.id, after=fold.seq, upto=upto):
-            if is_new:
-                _check(event)
-            fold.apply(event)
-            self._events_since_snapshot += 1
+        with _collection_paused():
+            for event in self._ledger.events(self.problem.id, after=fold.seq, upto=upto):
+                if is_new:
+                    _check(event)
+                fold.apply(event)
+                self._events_since_snapshot += 1
         self._fold, self.seq = fold, upto
         return fold
 
@@ -187,3 +190,19 @@ def _first_opening_seq(ledger: Ledger, event: Event) -> int:
     id = event.body["episodes"][0] if event.kind == "withdrawn" else event.episode
     episode = ledger.episode(str(id))
     return 0 if episode is None else episode.seq
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Pause Python's search for reference cycles.
+
+    Applying events creates many objects and no cycles; with many events, the search takes about a
+    quarter of the time.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
