@@ -165,7 +165,7 @@ def weekly(law: Law | str, day: int, *, week: int = 7) -> Law:
     law : Law or str
         Law of the delays until arrival, or its name; it may depend on what is played.
     day : int
-        Number of the episode in the week after which the batch is delivered, in 1 .. `week`.
+        Position in the week, 1 .. `week`, of the episode after which the batch is delivered.
     week : int
         Number of episodes in a week, at least 1. The default is one episode a day.
 

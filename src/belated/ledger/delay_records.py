@@ -19,9 +19,9 @@ MICROSECONDS_PER_SECOND = 1_000_000
 def delay_records(events: Iterable[Event | Mapping[str, Any]]) -> DelayRecords:
     """Return the delays of the episodes of one problem, with first states, first actions, returns.
 
-    An episode is back when its feedback is complete, at the latest time at which a part of it
-    originated. Corrected feedback is replaced by its correction, and withdrawn episodes are left
-    out. An episode that was declared lost counts as not back.
+    An episode is back when its feedback is complete. The time of its return is the latest time at
+    which a part of the feedback happened. Corrected feedback is replaced by its correction, and
+    withdrawn episodes are left out. An episode that was declared lost counts as not back.
 
     Parameters
     ----------

@@ -42,8 +42,8 @@ class Part:
 
     name: str
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Map from the name of each option to its value: a number, text, bool or None, or a list of
-    such values."""
+    """Options of the base or updater: map from the name of each option to its value, which is a
+    number, text, bool or None, or a list of such values."""
 
     def __post_init__(self) -> None:
         check_text("The name of a part", self.name)

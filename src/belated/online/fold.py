@@ -473,7 +473,7 @@ class Fold:
 
     @property
     def _needs_versions(self) -> bool:
-        """Whether the learner uses which policy an episode follows; other folds do not save it."""
+        """Whether the learner needs, and the fold saves, the version that each episode follows."""
         return self.learner.updater.needs_start
 
 

@@ -72,7 +72,7 @@ class ServingState:
 
 
 class ServedPolicy(NamedTuple):
-    """Served version of a problem: its number, its policy, and the state that determined it."""
+    """Served version of a problem: its number, its policy, and the `ServingState` behind it."""
 
     version: int
     policy: Policy

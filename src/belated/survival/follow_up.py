@@ -93,8 +93,9 @@ def never_share(km: KaplanMeier) -> NeverShare:
 def complete_age(km: KaplanMeier, never: NeverShare) -> float | None:
     """Return the age by which 99 % of the feedback that returns at all is back, in units of `km`.
 
-    If the share that `never` returns cannot be told yet, this is the age by which 99 % of all is
-    back. Returns None if there is no such age so far.
+    `never` is the share of episodes whose feedback never returns. If it cannot be told yet, the
+    result is the age by which 99 % of all feedback is back. Returns None if there is no such age so
+    far.
     """
     share = never.share or 0.0
     if share >= 1:

@@ -47,9 +47,10 @@ class Lateness:
 
     @property
     def early_returns_are_biased(self) -> bool | None:
-        """Whether a test found that early returns are not representative.
+        """Whether a test found that early returns are not representative of all episodes.
 
-        None if none did, but some test cannot be made yet or no test could be made.
+        False if every test was made and none found this. None if no test found it, and at least one
+        test cannot be made yet, or there are no tests.
         """
         if any(not test.about.startswith("drift") for test in self.dependences):
             return True

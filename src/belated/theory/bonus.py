@@ -50,8 +50,8 @@ class Optimism:
     """Upper bound on B_1, the numerator of 1/sqrt(N') in the bonus, over all episodes and steps. It
     is used in Theorem 1."""
     B1: float
-    """Root mean square of B_1 over the H steps of an episode, never above `B`. B_1 is the numerator
-    of 1/sqrt(N') in the bonus. The sum of B_1^2 over all T steps of a run, which occurs in Theorem
+    """Root mean square of B_1 over the H steps of an episode, never above `B`. The bonus contains
+    the term B_1 / sqrt(N'). The sum of B_1^2 over all T steps of a run, which occurs in Theorem
     2, is at most T times the square of this number."""
     B2: float
     """Upper bound on B_2, the numerator of 1/N' in the bonus, over all episodes and steps."""

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
 
 Resample = Literal["auto", "update", "episode"]
-"""Option of a base that draws random numbers; see `resamples_every_episode`."""
+"""Time at which a base draws new random numbers: at each update, at each episode, or chosen
+automatically; see `resamples_every_episode`."""
 
 Reads = Literal["successors", "best", "extremes", "above", "everything", "order"]
 

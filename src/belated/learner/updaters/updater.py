@@ -112,9 +112,9 @@ class Updater:
     """Whether bases that plan for every episode are rejected, because they would change the policy
     although the updater does not require a plan."""
     min_age: ClassVar[int] = 0
-    """Number of episodes that must have been started since an episode, itself included, before its
-    feedback is counted. Feedback is never counted earlier than it arrives; 0 and 1 have no effect.
-    """
+    """Age in episodes at which the feedback of an episode is counted: feedback of episode i is not
+    counted before the start of episode i + `min_age`, nor before it arrives. 0 and 1 have no
+    effect."""
     min_age_s: ClassVar[float] = 0.0
     """Online: number of seconds since the opening of an episode before its feedback is counted."""
 

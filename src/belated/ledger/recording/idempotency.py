@@ -36,8 +36,8 @@ def record_response(transaction: Transaction, response: StoredResponse) -> Outco
 
     The outcome is KeyStored if the response was stored. If a response is already stored under the
     key, the outcome is AlreadyRecorded for the same request, and Conflict for a different one. It
-    is NotFound if the request should open an episode that does not exist. The keys must have been
-    loaded with `load_keys`.
+    is NotFound if the request was to open an episode, but the ledger does not contain this episode.
+    The keys must have been loaded with `load_keys`.
     """
     if response.episode is not None and transaction.episode(response.episode) is None:
         return NotFound(f"There is no episode {response.episode!r}.")

@@ -74,9 +74,10 @@ class DelayTable(NamedTuple):
 
 
 def has_table(law: Law) -> bool:
-    """Return whether `law` computes each delay from one random number, with `Law.at`.
+    """Return whether the delays of `law` can be read from a table of its quantiles.
 
-    This is False if the class of the law overrides `Law.draw` or `Law.at`.
+    This is the case if each delay is computed from one random number, by the methods `draw` and
+    `at` of `Law` itself; a subclass may override them.
     """
     kind = type(law)
     return kind.draw is Law.draw and kind.at is Law.at

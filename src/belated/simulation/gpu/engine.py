@@ -24,7 +24,8 @@ from belated.simulation.gpu.selftest import check_backup
 from belated.simulation.setting import Setting
 
 FIRST_BUDGET: Final = 1000
-"""Budget of the first slices, by which the speed is measured; see `Batch.launch`."""
+"""Work allowed for a run in each of the first slices, by which the speed is measured; for its unit
+see `Batch.launch`."""
 
 SLICE_S: Final = 1.0
 """Approximate time of a slice, in seconds."""
