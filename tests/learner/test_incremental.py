@@ -10,15 +10,15 @@ import pytest
 import belated as bl
 from belated.learner.backup import Backup, cap, compile_batch, mean
 from belated.learner.bases import BackupRule
-from belated.learner.incremental import (
+from belated.learner.planning.full import choose, find_extremes, first_best, order_states, plan_all
+from belated.learner.planning.incremental import (
     choose_actions,
     plan_changes,
     store_changed,
     survey_values,
 )
-from belated.learner.planning import choose, find_extremes, first_best, order_states, plan_all
+from belated.learner.planning.stale import list_row
 from belated.learner.problem import LearningProblem
-from belated.learner.stale import list_row
 from belated.learner.state import (
     PLANS,
     READS,

@@ -9,7 +9,7 @@ import belated as bl
 from belated.compiled import JIT
 from belated.learner.backup import compile_batch
 from belated.learner.counts import add, empty_counts
-from belated.learner.packed import empty_packed, pack, packed_width
+from belated.learner.planning.packed import empty_packed, pack, packed_width
 from belated.learner.problem import LearningProblem
 from belated.learner.state import configure, empty_state, plans_whole_stages, with_room_for
 from belated.learner.updating import absorb, make_plan

@@ -28,11 +28,12 @@ from numba.extending import typeof_impl
 from numpy.typing import NDArray
 
 from belated.compiled import JIT, compile_callback, identity, inlined, uncached
-from belated.learner import backup_call, stages
+from belated.learner import backup_call
 from belated.learner.backup_call import BackupCall, Row, Stage, back_up_rows, specialise
 from belated.learner.compile_errors import compilation_error
-from belated.learner.packed import WIDTHS
-from belated.learner.stages import StagesCall
+from belated.learner.planning import stages
+from belated.learner.planning.packed import WIDTHS
+from belated.learner.planning.stages import StagesCall
 
 __all__ = ["Row", "Stage"]
 

@@ -1,7 +1,7 @@
 """Calls of a compiled backup for several rows of one stage, and the loop that executes them.
 
-`back_up_rows` computes the listed rows one after another. `belated.learner.stages` computes all
-rows of whole stages, with bit-identical results.
+`back_up_rows` computes the listed rows one after another. `belated.learner.planning.stages`
+computes all rows of whole stages, with bit-identical results.
 """
 
 from collections.abc import Callable
@@ -54,8 +54,8 @@ class BackupCall(NamedTuple):
     """Arguments of one call of a compiled backup, for several rows of one stage.
 
     This class is the only definition of the calling convention: `SIGNATURE` is derived from its
-    fields, `belated.learner.planning.back_up` sets them, and `back_up_rows` reads them. Arrays are
-    passed as pointers to their data.
+    fields, `belated.learner.planning.full.back_up` sets them, and `back_up_rows` reads them.
+    Arrays are passed as pointers to their data.
     """
 
     constants: NDArray[np.float64]

@@ -25,7 +25,7 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
-from belated.learner.packed import PackedCounts, empty_packed
+from belated.learner.planning.packed import PackedCounts, empty_packed
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms

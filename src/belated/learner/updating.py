@@ -10,8 +10,8 @@ from belated.learner.backup import Batch
 from belated.learner.bases.q_learning import learn, post
 from belated.learner.counts import add, has_room
 from belated.learner.exploration import count_visit
-from belated.learner.incremental import choose_actions, plan_changes
-from belated.learner.planning import back_up, plan_all
+from belated.learner.planning.full import back_up, plan_all
+from belated.learner.planning.incremental import choose_actions, plan_changes
 from belated.learner.rewards import add_reward, update_rewards
 from belated.learner.state import EPOCH, OWN, PLAN_DUE, PLANS, SINCE_PLAN, Config, LearnerState
 from belated.learner.updaters.lazy import has_grown

@@ -17,7 +17,7 @@ from belated.exact.values import evaluate
 from belated.learner.backup import Batch
 from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
-from belated.learner.planning import is_terminal
+from belated.learner.planning.full import is_terminal
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     EPOCH,

@@ -7,7 +7,7 @@ import pytest
 from belated.cli import demo, serve
 from belated.cli.support.compilation import compile_learner
 from belated.compiled import JIT
-from belated.learner import planning
+from belated.learner.planning import full
 
 
 @pytest.mark.skipif(not JIT, reason="nothing is compiled")
@@ -25,8 +25,8 @@ def test_nothing_is_left_to_compile_for_a_problem_with_the_default_options() -> 
 
 
 def count_compiled() -> int:
-    """Return the number of compiled signatures of the functions of the planning module."""
-    found: list[Any] = [each for each in vars(planning).values() if hasattr(each, "signatures")]
+    """Return the number of compiled signatures of the functions of full planning."""
+    found: list[Any] = [each for each in vars(full).values() if hasattr(each, "signatures")]
     assert found
     return sum(len(each.signatures) for each in found)
 

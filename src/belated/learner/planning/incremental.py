@@ -1,6 +1,6 @@
 """Incremental planning: recompute only values that can have changed since the last plan.
 
-The result is bit-identical to that of full planning (`belated.learner.planning.plan_all`). The
+The result is bit-identical to that of full planning (`belated.learner.planning.full.plan_all`). The
 backup of a row is computed again if the row has new observations, or if an input of the backup has
 changed. Steps are processed from the last to the first; a value that remains the same causes no
 further work.
@@ -15,8 +15,7 @@ import math
 
 from belated.compiled import inlined, kernel
 from belated.learner.backup import Batch
-from belated.learner.packed import pack, packed_width
-from belated.learner.planning import (
+from belated.learner.planning.full import (
     back_up,
     back_up_stages,
     choose,
@@ -25,8 +24,9 @@ from belated.learner.planning import (
     order_states,
     tie_tolerance,
 )
-from belated.learner.stages import store_stage
-from belated.learner.stale import list_stale, store_means
+from belated.learner.planning.packed import pack, packed_width
+from belated.learner.planning.stages import store_stage
+from belated.learner.planning.stale import list_stale, store_means
 from belated.learner.state import (
     MAX_SMALL_STAGE,
     READS_BEST,

@@ -16,7 +16,7 @@ from belated.episode import Floats
 from belated.learner.backup import Batch
 from belated.learner.backup_call import BackupCall
 from belated.learner.counts import Counts
-from belated.learner.stages import StagesCall
+from belated.learner.planning.stages import StagesCall
 from belated.learner.state import READS_BEST, READS_ORDER, Config, LearnerState, PlanTable
 from belated.randomness import TIES, uniform
 

@@ -3,7 +3,7 @@
 `Counts` stores the successors of each row in a block of its own, anywhere in a pool. Packed counts
 store the first successor of all rows of a stage, then the second successor of all rows, and so on,
 with count 0 where a row has fewer. Counts are stored as 32-bit integers, since the conversion of
-64-bit integers to floats would take much of the time. `belated.learner.stages` reads them.
+64-bit integers to floats would take much of the time. `belated.learner.planning.stages` reads them.
 """
 
 from typing import Final, NamedTuple

@@ -1,0 +1,1 @@
+"""Planning: optimistic values and greedy actions, of everything or of what changed."""
