@@ -15,8 +15,9 @@ import math
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.elementary import cos_turn, exp, log
 
 # Streams: random numbers for different purposes in the same episode and step are independent.
@@ -45,7 +46,7 @@ UNUSED_NUMBER: Final = 1 << 20
 that it gives is independent of those that `gamma` draws with the same key."""
 
 
-@kernel
+@inlined
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -77,6 +78,22 @@ def philox(
     return c0, c1, c2, c3
 
 
+@inlined
+def uniform_of_key(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
+    """Return the same number as `uniform`; this function is inlined into its callers."""
+    key = np.uint64(seed)
+    at = np.uint64(episode)
+    w0, w1, _, _ = philox(
+        np.uint64(step) & _MASK_32,
+        at & _MASK_32,
+        at >> _SHIFT_32,
+        np.uint64(stream),
+        key & _MASK_32,
+        key >> _SHIFT_32,
+    )
+    return (float(w0 >> _SHIFT_5) * 67108864.0 + float(w1 >> _SHIFT_6)) / 9007199254740992.0
+
+
 @kernel
 def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
     """Return the uniform random number of a key, in [0, 1), with 53 random bits.
@@ -104,17 +121,35 @@ def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> floa
     >>> round(uniform(7, TRANSITION, 3, 1), 6)
     0.518485
     """
-    key = np.uint64(seed)
-    at = np.uint64(episode)
-    w0, w1, _, _ = philox(
-        np.uint64(step) & _MASK_32,
-        at & _MASK_32,
-        at >> _SHIFT_32,
-        np.uint64(stream),
-        key & _MASK_32,
-        key >> _SHIFT_32,
-    )
-    return (float(w0 >> _SHIFT_5) * 67108864.0 + float(w1 >> _SHIFT_6)) / 9007199254740992.0
+    return uniform_of_key(seed, stream, episode, step)
+
+
+@kernel
+def fill_uniforms(
+    seed: np.uint64,
+    stream: int,
+    episode: int,
+    steps: NDArray[np.int32],
+    count: int,
+    out: NDArray[np.float64],
+) -> None:
+    """Store the uniform random numbers of several steps in `out`; see `uniform`.
+
+    The compiler processes several numbers with one instruction.
+
+    Parameters
+    ----------
+    seed, stream, episode : int
+        Part of the key that all numbers share.
+    steps : NDArray
+        Array whose first `count` entries are the steps.
+    count : int
+        Number of random numbers.
+    out : NDArray
+        Array that receives the random numbers.
+    """
+    for i in range(count):
+        out[i] = uniform_of_key(seed, stream, episode, steps[i])
 
 
 @kernel

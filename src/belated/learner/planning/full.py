@@ -75,40 +75,47 @@ def choose(config: Config, q: Floats, plan: int, h: int, s: int, A: int, best: i
     """
     if not config.random_ties:
         return best
-    limit = q[h, s * A + best] - TIE_TOLERANCE
-    tied = 0
-    for a in range(A):
-        tied += q[h, s * A + a] >= limit
-    return draw_tied(config.seed, q, plan, h, s, A, limit, tied) if tied > 1 else best
+    tied = count_tied(q, h, s, A, best)
+    if tied == 1:
+        return best
+    u = uniform(config.seed, TIES, plan, h * (q.shape[1] // A) + s)
+    return choose_tied(q, h, s, A, best, int(u * tied))
 
 
-@kernel
-def draw_tied(
-    seed: np.uint64, q: Floats, plan: int, h: int, s: int, A: int, limit: float, tied: int
-) -> int:
-    """Return one of several tied actions, drawn uniformly.
+@inlined
+def count_tied(q: Floats, h: int, s: int, A: int, best: int) -> int:
+    """Return the number of actions whose Q_h(s, a) is tied with the largest one, at least 1.
 
     Parameters
     ----------
-    seed : int
-        Seed of the learner.
     q : Floats
         (H, S * A) values.
-    plan, h, s : int
-        Number of the plan, step and state; with the seed, the key of the random number.
+    h, s : int
+        Step and state.
     A : int
         Number of actions.
-    limit : float
-        Smallest Q of a tied action.
-    tied : int
-        Number of tied actions.
+    best : int
+        Result of `first_best` for this step and state.
 
     Returns
     -------
     int
-        Action.
+        Number of actions, including `best`.
     """
-    skip = int(uniform(seed, TIES, plan, h * (q.shape[1] // A) + s) * tied)
+    limit = q[h, s * A + best] - TIE_TOLERANCE
+    tied = 0
+    for a in range(A):
+        tied += q[h, s * A + a] >= limit
+    return tied
+
+
+@inlined
+def choose_tied(q: Floats, h: int, s: int, A: int, best: int, skip: int) -> int:
+    """Return one of the actions that `count_tied` counts: the one after the first `skip` of them.
+
+    The other parameters are those of `count_tied`.
+    """
+    limit = q[h, s * A + best] - TIE_TOLERANCE
     action = 0
     for a in range(A):
         if q[h, s * A + a] >= limit:

@@ -139,12 +139,16 @@ def back_up_stage(call: StagesCall, h: int) -> None:
         0,
     )
     succ, observed = view(call.succ, 1), view(call.m, 1)
+    value, reward_of_value = 0.0, math.nan  # rows with the same reward have the same value
     for i in range(count):
         if call.n[first + i] == 0:
-            s = i // call.actions
-            a = i - s * call.actions
-            row = Row(s, a, 0, call.rewards[rewards + i], 0, 0, succ, observed, first + i)
-            call.out[i] = back_up_row(constants, whole, row)
+            reward = call.rewards[rewards + i]
+            if reward != reward_of_value:
+                s = i // call.actions
+                a = i - s * call.actions
+                row = Row(s, a, 0, reward, 0, 0, succ, observed, first + i)
+                value, reward_of_value = back_up_row(constants, whole, row), reward
+            call.out[i] = value
 
 
 @inlined
