@@ -148,8 +148,9 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
         loops: dict[str, Any] = {}
         for width in WIDTHS:
             sizes = {"WIDTH": width, "POSITIONS": tuple(range(width)), "CONSTANTS": constants}
-            stage = specialise(stages.back_up_stage, function, names | sizes)
-            loops[f"back_up_stage_{width}"] = uncached(stage)
+            for part in (stages.back_up_stage, stages.update_touched):
+                copy = specialise(part, function, names | sizes)
+                loops[f"{part.__name__}_{width}"] = uncached(copy)
         loop = specialise(stages.plan_stages, function, loops, f"_{constants}")
         return Batch(rows, compile_callback(loop, stages.SIGNATURE))
     except NumbaError as error:

@@ -270,6 +270,7 @@ def back_up_stages(
     first: int,
     width: int,
     until_same: bool,
+    only_changed: bool,
 ) -> int:
     """Compute and store all values of step `first` and of the steps before it, from packed counts.
 
@@ -290,6 +291,10 @@ def back_up_stages(
         Number of successors to read for each row; see `packed_width`.
     until_same : bool
         Whether to stop after a step at which no value changed.
+    only_changed : bool
+        Whether to compute only the rows with new observations at each step whose successors have
+        their old values. Requires separate counts for each step, a backup that does not read
+        visits, and ties that are not broken at random. `until_same` must be False.
 
     Returns
     -------
@@ -309,6 +314,7 @@ def back_up_stages(
             stages=counts.visits.shape[0],
             width=width,
             until_same=until_same,
+            only_changed=only_changed,
             monotone=config.monotone,
             reads_best=config.reads >= READS_BEST,
             reads_visits=config.reads_visits,
@@ -334,6 +340,8 @@ def back_up_stages(
             unseen=address(packed.unseen),
             out=address(scratch.out),
             switched=address(scratch.switched),
+            touched_head=address(state.touched.head),
+            touched_after=address(state.touched.after),
         )
     )
 

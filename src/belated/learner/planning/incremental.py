@@ -164,11 +164,13 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     A = table.q.shape[1] // S
     width = packed_width(scratch.packed, state.counts)
     dense = False  # whether most values are expected to change at every step
+    only_changed = False  # whether steps without changes are skipped nevertheless
     if width > 0:
         touched = pack(scratch.packed, state.counts, state.touched)
         width = packed_width(scratch.packed, state.counts)  # 0 if a count is too large now
         pooled = state.counts.visits.shape[0] == 1
         dense = S * A <= MAX_SMALL_STAGE or (pooled and 4 * touched >= S)
+        only_changed = dense and not (pooled or config.reads_visits or config.random_ties)
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     highest = -math.inf  # largest value of these states, before or after the change
     whole = False  # whether a change at step h + 1 affects every row of step h
@@ -177,7 +179,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         h -= 1
         # Compute whole stages where most values change.
         if width > 0 and (dense or whole or 4 * moved >= S):
-            last = back_up_stages(batch, config, state, plan, h, width, not dense)
+            last = back_up_stages(batch, config, state, plan, h, width, not dense, only_changed)
             while h >= last:
                 if scratch.switched[h] == 1:
                     choose_actions(config, state, plan, h)
