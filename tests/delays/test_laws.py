@@ -329,3 +329,13 @@ def test_an_unknown_name_of_a_law_is_an_error_that_lists_the_names(text: str, me
 def test_only_a_frozen_distribution_makes_a_law(value: object) -> None:
     with pytest.raises(TypeError, match=r"^frozen must be a frozen discrete distribution"):
         from_scipy(value)
+
+
+@pytest.mark.parametrize("mean", [1e-6, 0.3, 30, 500, 10_000])
+def test_quantiles_of_a_poisson_law_from_the_table_are_the_computed_ones(mean: float) -> None:
+    rng = np.random.default_rng(0)
+    limits = stats.poisson.cdf(np.arange(mean + 5), mean)
+    near = rng.choice(limits, 5_000) + rng.integers(-3_000, 3_000, 5_000) * 2.0**-53
+    p = np.concatenate([rng.random(20_000), np.clip(near, 0, 1 - 2**-53), [0.0, 1 - 2**-53]])
+    expected = np.maximum(stats.poisson.ppf(p, mean), 0.0)
+    assert np.array_equal(poisson(mean).quantiles(p), expected)

@@ -19,7 +19,7 @@ import math
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -40,6 +40,17 @@ overflow an int64."""
 
 MAX_MEAN_DELAY: Final = 2**53
 """Largest mean of a built-in law, in episodes; larger integers are not exact as floats."""
+
+MIN_TABLE_DRAWS: Final = 1_000
+"""Number of quantiles of a Poisson law from which on they are read from a table, which is about ten
+times as fast as computing each of them."""
+
+MAX_TABLE_MEAN: Final = 10_000
+"""Largest mean of a Poisson law whose quantiles are read from a table."""
+
+LIMIT_ERROR: Final = 2.0**-43
+"""Distance of a probability from an entry of the table up to which its quantile is computed instead
+of read, because of rounding errors of at most 12 * 2**-53."""
 
 _BELOW_ONE: Final = math.nextafter(1.0, 0.0)
 
@@ -510,10 +521,36 @@ def empirical_quantiles(values: Floats, p: Floats) -> Floats:
 
 
 def _poisson_quantiles(mean: float, p: Floats) -> Floats:
+    if p.size < MIN_TABLE_DRAWS or mean > MAX_TABLE_MEAN:
+        return _computed_poisson_quantiles(mean, p)
+    limits = _poisson_limits(mean)
+    result: Floats = np.searchsorted(limits, p).astype(np.float64)
+    # Rounding errors could move a probability to the other side of a limit.
+    at = result.astype(np.int64)
+    ends = np.concatenate([[-np.inf], limits, [np.inf]])
+    near = (p - ends[at] <= LIMIT_ERROR) | (ends[at + 1] - p <= LIMIT_ERROR)
+    result[near] = _computed_poisson_quantiles(mean, p[near])
+    return result
+
+
+def _computed_poisson_quantiles(mean: float, p: Floats) -> Floats:
     from scipy import stats
 
     result: Floats = np.maximum(stats.poisson.ppf(p, mean), 0.0)  # ppf(0) is -1
     return result
+
+
+@cache
+def _poisson_limits(mean: float) -> Floats:
+    """Return the probabilities of a delay of at most 0, 1, 2, ... under the Poisson law.
+
+    The table ends where these probabilities are 1, up to rounding errors. `mean` is the expected
+    delay.
+    """
+    from scipy import stats
+
+    limits: Floats = stats.poisson.cdf(np.arange(mean + 12 * math.sqrt(mean) + 30), mean)
+    return limits
 
 
 def _scipy_quantiles(frozen: Any, p: Floats) -> Floats:

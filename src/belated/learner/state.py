@@ -99,7 +99,8 @@ class Scratch(NamedTuple):
     states: NDArray[np.int32]  # (S) states of this stage with a changed Q
     state_stamp: NDArray[np.int64]  # (S) last stamp at which the state was listed
     moved: NDArray[np.int32]  # (S) states of the next stage with a changed value
-    uniforms: Floats  # (S) random numbers of the states with tied actions
+    tied: NDArray[np.int32]  # (S) number of tied actions of each state that has any
+    uniforms: Floats  # (S) random numbers of these states
     stamp: NDArray[np.int64]  # (1) number of stages processed so far
     state_of: NDArray[np.int32]  # (S * A) state of each row
     all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
@@ -171,6 +172,7 @@ def empty_scratch(
         states=np.zeros(S, np.int32),
         state_stamp=np.zeros(S, np.int64),
         moved=np.zeros(S, np.int32),
+        tied=np.zeros(S, np.int32),
         uniforms=np.zeros(S),
         stamp=np.zeros(1, np.int64),
         state_of=np.repeat(np.arange(S, dtype=np.int32), A),

@@ -244,8 +244,10 @@ def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> No
         if config.skips_explored and explores(state.exploration, h, s):
             continue
         best = first_best(table.q, h, s, A)
-        if config.random_ties and count_tied(table.q, h, s, A, best) > 1:
+        tied = count_tied(table.q, h, s, A, best) if config.random_ties else 1
+        if tied > 1:
             scratch.states[found] = h * S + s
+            scratch.tied[found] = tied
             found += 1
         elif best != table.actions[h, s]:
             table.actions[h, s] = best
@@ -253,9 +255,9 @@ def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> No
     fill_uniforms(config.seed, TIES, plan, scratch.states, found, scratch.uniforms)
     for i in range(found):
         s = int(scratch.states[i]) - h * S
-        best = first_best(table.q, h, s, A)
-        skip = int(scratch.uniforms[i] * count_tied(table.q, h, s, A, best))
-        a = choose_tied(table.q, h, s, A, best, skip)
+        a = int(scratch.uniforms[i] * scratch.tied[i])
+        if scratch.tied[i] < A:  # `a` counts tied actions only
+            a = choose_tied(table.q, h, s, A, first_best(table.q, h, s, A), a)
         if a != table.actions[h, s]:
             table.actions[h, s] = a
             put(state.changed, h, h * S + s)
