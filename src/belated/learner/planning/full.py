@@ -239,6 +239,8 @@ def back_up(
             term_n=address(scratch.term_n),
             first_terms=address(scratch.terms[0]),
             second_terms=address(scratch.terms[1]),
+            has_levels=scratch.levels.size > 0,
+            levels=address(scratch.levels[h]),
         )
     )
     if config.fixed.size > 0:

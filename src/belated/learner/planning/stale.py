@@ -1,10 +1,5 @@
 """Lists of the rows of a step whose backup incremental planning computes again."""
 
-import math
-
-import numpy as np
-from numpy.typing import NDArray
-
 from belated.compiled import inlined
 from belated.episode import Floats
 from belated.learner.counts import Counts
@@ -70,6 +65,18 @@ def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: i
 
 
 @inlined
+def is_any_level(levels: Floats, highest: float) -> bool:
+    """Return whether some number in `levels` is at most `highest`.
+
+    The loop has no branches, so that the compiler vectorises it.
+    """
+    found = 0
+    for i in range(levels.size):
+        found |= levels[i] <= highest
+    return found != 0
+
+
+@inlined
 def list_stale(
     scratch: Scratch,
     counts: Counts,
@@ -82,8 +89,8 @@ def list_stale(
     """List the stale rows of a step, whose values must be computed again.
 
     A row is stale if it has new observations, if one of its successors has a changed value, or if
-    the backup reads "above" and a changed value is at least the mean value of its successors. With
-    `reads_visits`, a row is also stale if one of its successors has a changed visit count.
+    a changed value is at least its level (`RowTerms.has_level`). With `reads_visits`, a row is also
+    stale if one of its successors has a changed visit count.
 
     This list is complete unless a change at step h + 1, such as a new largest value, affects every
     row of step h.
@@ -125,10 +132,10 @@ def list_stale(
     # Rows with a successor whose value changed.
     for i in range(moved):
         listed = list_readers(scratch, counts, stage, scratch.moved[i], listed)
-    # Rows that read a changed value because it is at least the mean of their successors.
-    if moved > 0:
-        for i in range(scratch.means.shape[1]):
-            if scratch.means[h, i] <= highest:
+    # Rows that read a changed value because it is at least their level.
+    if moved > 0 and is_any_level(scratch.levels[h], highest):
+        for i in range(scratch.levels.shape[1]):
+            if scratch.levels[h, i] <= highest:
                 listed = list_row(scratch, i, listed)
     # Rows with a successor whose visit count changed.
     if reads_visits:
@@ -139,37 +146,3 @@ def list_stale(
             listed = list_readers(scratch, counts, stage, y, listed)
             row = touched.after[row]
     return listed
-
-
-@inlined
-def store_means(
-    scratch: Scratch, counts: Counts, v: Floats, h: int, rows: NDArray[np.int32], count: int
-) -> None:
-    """Store the mean value <P^, V~_{h+1}> of the successors of some rows of a step.
-
-    The means are stored in `scratch.means`, for `list_stale`. They are computed as in
-    `belated.learner.backup.mean`, with the same rounding. The mean of a row without observations is
-    infinite: its backup reads no value except the largest.
-
-    Parameters
-    ----------
-    scratch : Scratch
-        Working memory, changed in place.
-    counts : Counts
-        Observed transitions.
-    v : Floats
-        (S) values V~_{h+1}.
-    h : int
-        Step.
-    rows : NDArray
-        (S * A) array whose first `count` entries are the rows, each s * A + a.
-    count : int
-        Number of rows.
-    """
-    first = 0 if counts.visits.shape[0] == 1 else h * rows.size
-    for i in range(count):
-        row = first + rows[i]
-        total = 0.0
-        for j in range(counts.start[row], counts.start[row] + counts.size[row]):
-            total += counts.m[j] * v[counts.succ[j]]
-        scratch.means[h, rows[i]] = total / counts.n[row] if counts.n[row] > 0 else math.inf
