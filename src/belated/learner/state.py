@@ -87,9 +87,9 @@ class Scratch(NamedTuple):
 
     Incremental planning increases `stamp` by 1 at each step h. A row or state is already in the
     list of the current step if its own stamp equals `stamp`; lists therefore need no clearing.
-    Unlike other scratch, some arrays keep their content between two plans: the stamps; the constant
-    arrays `state_of`, `all_rows` and `no_visits`; the levels; the terms of the backup, `terms`, with
-    `term_n`, the visits N' for which they were computed; and the counts in `packed`.
+    Unlike other scratch, some arrays keep their content between two plans: the stamps; the
+    constant arrays `state_of`, `all_rows` and `no_visits`; the levels; the terms of the backup,
+    `terms`, with `term_n`, the visits N' for which they were computed; and the counts in `packed`.
     """
 
     rows: NDArray[np.int32]  # (S * A) rows of this stage to back up

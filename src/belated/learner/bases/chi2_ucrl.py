@@ -124,8 +124,7 @@ def weighted_moments(
         for y in range(first, end):
             x = stage.v[y] - centre
             gap = x - mean_x
-            if x >= min_unobserved:
-                squares += gap * gap
+            squares += (x >= min_unobserved) * (gap * gap)  # faster than a branch
         if j < row.hi:
             x = stage.v[end] - centre
             gap = x - mean_x
@@ -161,7 +160,7 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
     # and the smallest possible weight; rounding is monotone, so this is exact.
     if elsewhere * (1.0 + elsewhere) <= eps * row.n:
         return True
-    weight = 0.0
+    weight = 0  # an integer, so that the compiler vectorises the sum
     for y in range(stage.v.size):
         weight += stage.v[y] == best
     for j in range(row.lo, row.hi):
@@ -173,7 +172,7 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
 
 
 @inlined
-def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
+def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tuple[float, float]:
     """Return the largest <p, V> over the probability vectors p in the chi-squared ball of a row.
 
     The ball is the set of p with sum_y (p(y) - P^(y))^2 / P+(y) <= eps, where
@@ -192,20 +191,22 @@ def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
         Values V of the next step; `stage.top` is their maximum.
     row : Row
         Counts of (h, s, a), with N' at least 1.
+    centre : float
+        Mean of the next value, <P^, V>.
     eps : float
         Radius of the ball, finite.
 
     Returns
     -------
-    float
-        The maximum, which lies between <P^, V> and max V.
+    tuple[float, float]
+        The maximum, which lies between <P^, V> and max V; and the level: except for those of the
+        successors, values of V below it are not read.
     """
-    centre = mean(stage, row)
-    if eps <= 0.0:
-        return centre
     best = stage.top
+    if eps <= 0.0:
+        return centre, best
     if ball_reaches_best(stage, row, eps):
-        return max(centre, best)  # the mean of equal values may be rounded up
+        return max(centre, best), best  # the mean of equal values may be rounded up
     # Thresholds of x = V - centre; states below them are removed.
     min_observed = -math.inf
     min_unobserved = 0.0
@@ -238,7 +239,7 @@ def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
             break
         min_unobserved = max(min_unobserved, zero)
         min_observed = max(min_observed, zero - 1.0 / t)
-    return max(centre, min(best, centre + gain))
+    return max(centre, min(best, centre + gain)), centre
 
 
 @kernel
@@ -279,8 +280,8 @@ def chi2_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
 @inlined
 def back_up_over_chi2_ball(
     constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> float:
-    """Return Q_h(s, a) of a row with observations; see `chi2_ucrl_exact`.
+) -> tuple[float, float]:
+    """Return Q_h(s, a) of a row with observations, and its level; see `chi2_ucrl_exact`.
 
     Parameters
     ----------
@@ -295,17 +296,18 @@ def back_up_over_chi2_ball(
 
     Returns
     -------
-    float
-        Optimistic value of the row.
+    tuple[float, float]
+        Optimistic value of the row, and its level.
     """
     eps = terms[0]
     if eps == math.inf:
-        return anywhere(stage, row)
+        return anywhere(stage, row), stage.top
     centre = mean(stage, row)
-    return clipped(stage, row, centre, max_over_chi2_ball(stage, row, eps) - centre)
+    best, level = max_over_chi2_ball(stage, row, centre, eps)
+    return clipped(stage, row, centre, best - centre), level
 
 
-@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball))
+@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball, has_level=True))
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the chi-squared ball.
 
@@ -314,7 +316,7 @@ def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
     """
     if row.n == 0:
         return anywhere(stage, row)
-    return back_up_over_chi2_ball(constants, stage, row, chi2_terms(constants, row.n))
+    return back_up_over_chi2_ball(constants, stage, row, chi2_terms(constants, row.n))[0]
 
 
 @backup

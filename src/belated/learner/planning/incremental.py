@@ -110,7 +110,8 @@ def maximise_changed(
     moved : int
         Number of states whose value changed.
     extremes_moved : bool
-        Whether the largest or smallest value of the step may have changed.
+        Whether the largest value of the step may have changed, or the smallest value in a way that
+        every row is affected or all values must be searched.
     highest : float
         Largest value of the states whose value changed, before or after the change.
     """
@@ -119,6 +120,7 @@ def maximise_changed(
     A = table.q.shape[1] // S
     moved = 0
     extremes_moved = False
+    reads_low = config.reads == READS_EXTREMES
     highest = -math.inf
     for i in range(found):
         s = int(scratch.states[i])
@@ -130,7 +132,10 @@ def maximise_changed(
         old = table.v[h, s]
         if new != old:
             top, low = table.top[h], table.low[h]
-            extremes_moved = extremes_moved or not low < old < top or not low <= new <= top
+            if old == top or new > top or (old == low < new) or (new < low and reads_low):
+                extremes_moved = True
+            elif new < low and config.reads >= READS_BEST:
+                table.low[h] = new
             highest = max(highest, old, new)
             table.v[h, s] = new
             scratch.moved[moved] = s
@@ -210,6 +215,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         whole = (
             moved > 0
             and config.reads >= READS_BEST
+            and (extremes_moved or reads_all or config.reads == READS_ORDER)
             and survey_values(table, h, config.reads, reads_all, extremes_moved)
         )
 
