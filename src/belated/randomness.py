@@ -16,7 +16,7 @@ from typing import Final
 
 import numpy as np
 
-from belated.compiled import kernel
+from belated.compiled import inlined, kernel
 from belated.elementary import cos_turn, exp, log
 
 # Streams: random numbers for different purposes in the same episode and step are independent.
@@ -45,7 +45,7 @@ UNUSED_NUMBER: Final = 1 << 20
 that it gives is independent of those that `gamma` draws with the same key."""
 
 
-@kernel
+@inlined  # without this, the compiler inlines it in some versions of the engine only
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -77,7 +77,7 @@ def philox(
     return c0, c1, c2, c3
 
 
-@kernel
+@inlined
 def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
     """Return the uniform random number of a key, in [0, 1), with 53 random bits.
 
