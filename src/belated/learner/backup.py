@@ -34,8 +34,9 @@ from belated.learner.backup_call import (
     Row,
     Stage,
     back_up_rows,
-    back_up_without_level,
     specialise,
+    with_level_only,
+    with_terms_only,
 )
 from belated.learner.compile_errors import compilation_error
 from belated.learner.planning import stages
@@ -78,6 +79,11 @@ class RowTerms(NamedTuple):
     read is at least the level, is the value of a successor of the row, or is the largest value.
     Incremental planning computes the row again only if a value of its successors, the largest
     value, or a value of at least the level changes, whatever the base declares that it reads."""
+
+    has_hint: bool = False
+    """Whether `back_up` takes a hint, a pair of numbers, as its last argument, and returns the hint
+    for the next backup of the row after the level, which it must return too. The first hint is
+    minus infinity twice. A hint may save time, but must not change a bit of the other results."""
 
 
 @dataclass(frozen=True)
@@ -151,11 +157,12 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
     names: dict[str, Any] = {"back_up_row": uncached(function)}
     if backup.terms is not None:
         names |= {"HAS_TERMS": True, "compute_terms": backup.terms.compute}
-        with_level = backup.terms.back_up
-        if not backup.terms.has_level:
+        with_hint = backup.terms.back_up
+        if not backup.terms.has_hint:
             own = {"back_up_with_terms": backup.terms.back_up}
-            with_level = uncached(specialise(back_up_without_level, function, own))
-        names |= {"HAS_LEVEL": backup.terms.has_level, "back_up_with_level": with_level}
+            simpler = with_level_only if backup.terms.has_level else with_terms_only
+            with_hint = uncached(specialise(simpler, function, own))
+        names |= {"HAS_LEVEL": backup.terms.has_level, "back_up_with_hint": with_hint}
     loop = specialise(back_up_rows, function, names)
     try:
         rows = compile_callback(loop, backup_call.SIGNATURE)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from belated.compiled import inlined, view
 
 types: Any = numba.types
+Pair = tuple[float, float]
 
 
 class Stage(NamedTuple):
@@ -88,6 +89,8 @@ class BackupCall(NamedTuple):
     second_terms: NDArray[np.float64]
     has_levels: bool  # whether levels are stored
     levels: NDArray[np.float64]  # (states * actions) receives the level of each row, if has_levels
+    has_hints: bool  # whether hints are stored
+    hints: NDArray[np.float64]  # (2, states * actions) hints of the rows, replaced, if has_hints
 
 
 CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
@@ -168,32 +171,38 @@ replaces this value in each copy of `back_up_rows`."""
 
 
 @inlined
-def compute_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
+def compute_terms(constants: NDArray[np.float64], n: int) -> Pair:
     """Return (0, 0); `specialise` replaces this placeholder by `RowTerms.compute`."""
     return 0.0, 0.0
 
 
 @inlined
-def back_up_with_terms(
-    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> float:
+def back_up_with_terms(constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair) -> Any:
     """Return 0; `specialise` replaces this placeholder by `RowTerms.back_up`."""
     return 0.0
 
 
 @inlined
-def back_up_with_level(
-    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> tuple[float, float]:
-    """Return (0, 0); `specialise` replaces this placeholder by a function with a level."""
-    return 0.0, 0.0
+def back_up_with_hint(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair, hint: Pair
+) -> tuple[float, float, Pair]:
+    """Return zeros; `specialise` replaces this placeholder by a function with a hint."""
+    return 0.0, 0.0, (0.0, 0.0)
 
 
-def back_up_without_level(
-    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> tuple[float, float]:
-    """Return Q_h(s, a) of a row with observations, and 0; for the parameters see `RowTerms`."""
-    return back_up_with_terms(constants, stage, row, terms), 0.0
+def with_terms_only(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair, hint: Pair
+) -> tuple[float, float, Pair]:
+    """Return Q_h(s, a) of a row with observations, 0 and `hint`; see `RowTerms`."""
+    return back_up_with_terms(constants, stage, row, terms), 0.0, hint
+
+
+def with_level_only(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair, hint: Pair
+) -> tuple[float, float, Pair]:
+    """Return Q_h(s, a) of a row with observations, its level and `hint`; see `RowTerms`."""
+    q, level = back_up_with_terms(constants, stage, row, terms)
+    return q, level, hint
 
 
 @inlined
@@ -230,6 +239,7 @@ def back_up_rows(call: BackupCall) -> int:
         call.observed,
     )
     succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
+    count = call.states * call.actions
     for i in range(call.row_count):
         at = int(call.rows[i])
         j = call.first + at
@@ -243,7 +253,12 @@ def back_up_rows(call: BackupCall) -> int:
                 call.first_terms[j], call.second_terms[j] = compute_terms(constants, n)
                 call.term_n[j] = n
             terms = call.first_terms[j], call.second_terms[j]
-            call.out[i], level = back_up_with_level(constants, stage, row, terms)
+            hint = -math.inf, -math.inf
+            if call.has_hints:
+                hint = call.hints[at], call.hints[count + at]
+            call.out[i], level, hint = back_up_with_hint(constants, stage, row, terms, hint)
+            if call.has_hints:
+                call.hints[at], call.hints[count + at] = hint
             if call.has_levels:
                 call.levels[at] = level if HAS_LEVEL else mean_level(stage, row)
         else:

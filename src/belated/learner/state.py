@@ -88,8 +88,9 @@ class Scratch(NamedTuple):
     Incremental planning increases `stamp` by 1 at each step h. A row or state is already in the
     list of the current step if its own stamp equals `stamp`; lists therefore need no clearing.
     Unlike other scratch, some arrays keep their content between two plans: the stamps; the
-    constant arrays `state_of`, `all_rows` and `no_visits`; the levels; the terms of the backup,
-    `terms`, with `term_n`, the visits N' for which they were computed; and the counts in `packed`.
+    constant arrays `state_of`, `all_rows` and `no_visits`; the levels and hints; the terms of the
+    backup, `terms`, with `term_n`, the visits N' for which they were computed; and the counts in
+    `packed`.
     """
 
     rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
@@ -105,6 +106,7 @@ class Scratch(NamedTuple):
     term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
     terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
+    hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
@@ -152,14 +154,14 @@ def empty_table(shape: Shape) -> PlanTable:
 
 
 def empty_scratch(
-    shape: Shape, packed_stages: int = 0, term_rows: int = 0, level_rows: int = 0
+    shape: Shape, packed_stages: int = 0, term_rows: int = 0, level_rows: int = 0, hints: int = 0
 ) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
     `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
     counts. `term_rows` is the number of rows whose terms are stored, or 0 if the backup has no
     terms. `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels
-    are used.
+    are used. `hints` is the number of hints of a step, two for each row, or 0.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -176,6 +178,7 @@ def empty_scratch(
         term_n=np.zeros(term_rows, np.int64),
         terms=np.zeros((2, term_rows)),
         levels=np.full((shape.horizon, level_rows), -np.inf),
+        hints=np.full((shape.horizon, hints), -np.inf),
         switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
@@ -188,6 +191,16 @@ def has_terms(problem: LearningProblem) -> bool:
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
     return backup.compiled and backup.terms is not None
+
+
+def has_hints(problem: LearningProblem) -> bool:
+    """Return whether a learner of `problem` stores hints of each row; see `RowTerms`."""
+    if not has_terms(problem):
+        return False
+    backup = problem.backup_rule.backup
+    assert isinstance(backup, Backup)
+    assert backup.terms is not None
+    return backup.terms.has_hint
 
 
 def has_levels(problem: LearningProblem) -> bool:
@@ -261,6 +274,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
             stages if plans_whole_stages(problem) else 0,
             rows if has_terms(problem) else 0,
             S * shape.actions if has_levels(problem) else 0,
+            2 * S * shape.actions if has_hints(problem) else 0,
         ),
     )
 

@@ -49,6 +49,12 @@ from belated.learner.backup import (
 )
 from belated.learner.bases.base import BackupRule, Base, Proof
 
+NO_HINT = (-math.inf, -math.inf)
+
+MIN_DISTANCE = 1e-6
+"""Distance of V from the threshold, relative to max V - <P^, V>, at which a state is certainly on
+one side of it. Rounding errors are smaller by many orders of magnitude."""
+
 
 @kernel
 def chi2_radius(constants: NDArray[np.float64], n: int) -> float:
@@ -172,7 +178,52 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
 
 
 @inlined
-def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tuple[float, float]:
+def is_support(
+    stage: Stage, row: Row, centre: float, limits: tuple[float, float], zeros: tuple[float, float]
+) -> bool:
+    """Return whether a subset of the next states is certainly the support of the maximiser.
+
+    It is if the expression whose sign decides about a state is positive in the subset and negative
+    elsewhere. It must differ clearly from 0 in every state, so that rounding has no influence.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    centre : float
+        Mean of the next value, <P^, V>.
+    limits : tuple[float, float]
+        Smallest x = V - centre in the subset, of unobserved states and of observed ones.
+    zeros : tuple[float, float]
+        x at which the expression is 0, for unobserved states and for observed ones.
+
+    Returns
+    -------
+    bool
+        Whether no x is close to its zero, or between its zero and its limit.
+    """
+    margin = MIN_DISTANCE * (stage.top - centre)
+    low, high = min(limits[0], zeros[0] - margin), max(limits[0], zeros[0] + margin)
+    between = 0
+    for y in range(stage.v.size):
+        x = stage.v[y] - centre
+        between += (x >= low) & (x < high)
+    low_observed = min(limits[1], zeros[1] - margin)
+    high_observed = max(limits[1], zeros[1] + margin)
+    for j in range(row.lo, row.hi):
+        x = stage.v[row.succ[j]] - centre
+        between -= (x >= low) & (x < high)
+        if low_observed <= x < high_observed:
+            return False
+    return between == 0
+
+
+@inlined
+def max_over_chi2_ball(
+    stage: Stage, row: Row, centre: float, eps: float, hint: tuple[float, float]
+) -> tuple[float, float, tuple[float, float]]:
     """Return the largest <p, V> over the probability vectors p in the chi-squared ball of a row.
 
     The ball is the set of p with sum_y (p(y) - P^(y))^2 / P+(y) <= eps, where
@@ -185,6 +236,10 @@ def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tup
     is below a threshold; one threshold applies to observed states, another to unobserved states.
     Unobserved states with V below <P^, V> never have mass.
 
+    The result depends only on the last set of states, the support of the maximiser. It rarely
+    differs from that of the previous backup of the row, so that the thresholds found there are
+    tried first.
+
     Parameters
     ----------
     stage : Stage
@@ -195,23 +250,26 @@ def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tup
         Mean of the next value, <P^, V>.
     eps : float
         Radius of the ball, finite.
+    hint : tuple[float, float]
+        Thresholds of V at unobserved and observed states to try first, or minus infinity twice.
 
     Returns
     -------
-    tuple[float, float]
-        The maximum, which lies between <P^, V> and max V; and the level: except for those of the
-        successors, values of V below it are not read.
+    tuple[float, float, tuple[float, float]]
+        The maximum, which lies between <P^, V> and max V; the level: except for those of the
+        successors, values of V below it have no effect; and the hint for the next backup.
     """
     best = stage.top
     if eps <= 0.0:
-        return centre, best
+        return centre, best, hint
     if ball_reaches_best(stage, row, eps):
-        return max(centre, best), best  # the mean of equal values may be rounded up
+        return max(centre, best), best, hint  # the mean of equal values may be rounded up
     # Thresholds of x = V - centre; states below them are removed.
-    min_observed = -math.inf
-    min_unobserved = 0.0
+    guessed = hint[0] > -math.inf
+    min_unobserved, min_observed = max(0.0, hint[0] - centre), hint[1] - centre
     gain = 0.0
-    for _ in range(stage.v.size):
+    zero = zero_observed = -math.inf
+    for _ in range(stage.v.size + guessed):
         # Moments of the remaining states.
         total, mean_x, squares, lowest_unobserved = weighted_moments(
             stage, row, centre, min_observed, min_unobserved
@@ -228,18 +286,27 @@ def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tup
                 removed += row.m[j]
         # Maximiser over these states with the remaining radius, times N'.
         remaining = eps * row.n - removed - removed * removed / total
-        if remaining <= 0.0 or squares < 1e-200:  # by rounding, if only the best states remain
-            gain = (kept + removed * mean_x) / row.n
-            break
-        t = math.sqrt(remaining / squares)
+        is_degenerate = not remaining > 0.0 or not squares >= 1e-200
+        t = math.sqrt(remaining / squares) if not is_degenerate else 0.0
         gain = (kept + removed * mean_x + t * squares) / row.n
         # Remove the states where it is negative, or stop if there are none.
-        zero = mean_x - removed / (total * t)  # x at which t (x - mean_x) + shift = 0
-        if lowest_unobserved >= zero and lowest >= zero - 1.0 / t:
+        if not is_degenerate:
+            zero = mean_x - removed / (total * t)  # x at which t (x - mean_x) + shift = 0
+            zero_observed = zero - 1.0 / t
+        if guessed:
+            limits = min_unobserved, min_observed
+            if not is_degenerate and is_support(stage, row, centre, limits, (zero, zero_observed)):
+                break
+            guessed = False
+            min_unobserved, min_observed = 0.0, -math.inf
+            continue
+        # by rounding, if only the best states remain
+        if is_degenerate or (lowest_unobserved >= zero and lowest >= zero_observed):
             break
         min_unobserved = max(min_unobserved, zero)
-        min_observed = max(min_observed, zero - 1.0 / t)
-    return max(centre, min(best, centre + gain)), centre
+        min_observed = max(min_observed, zero_observed)
+    hint = centre + zero, centre + zero_observed
+    return max(centre, min(best, centre + gain)), centre, hint
 
 
 @kernel
@@ -279,9 +346,13 @@ def chi2_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
 
 @inlined
 def back_up_over_chi2_ball(
-    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> tuple[float, float]:
-    """Return Q_h(s, a) of a row with observations, and its level; see `chi2_ucrl_exact`.
+    constants: NDArray[np.float64],
+    stage: Stage,
+    row: Row,
+    terms: tuple[float, float],
+    hint: tuple[float, float],
+) -> tuple[float, float, tuple[float, float]]:
+    """Return Q_h(s, a) of a row with observations, its level and a hint; see `chi2_ucrl_exact`.
 
     Parameters
     ----------
@@ -293,21 +364,23 @@ def back_up_over_chi2_ball(
         Counts of (h, s, a), with N' at least 1.
     terms : tuple[float, float]
         Result of `chi2_terms`.
+    hint : tuple[float, float]
+        See `max_over_chi2_ball`.
 
     Returns
     -------
-    tuple[float, float]
-        Optimistic value of the row, and its level.
+    tuple[float, float, tuple[float, float]]
+        Optimistic value of the row, its level, and the hint for its next backup.
     """
     eps = terms[0]
     if eps == math.inf:
-        return anywhere(stage, row), stage.top
+        return anywhere(stage, row), stage.top, hint
     centre = mean(stage, row)
-    best, level = max_over_chi2_ball(stage, row, centre, eps)
-    return clipped(stage, row, centre, best - centre), level
+    best, level, hint = max_over_chi2_ball(stage, row, centre, eps, hint)
+    return clipped(stage, row, centre, best - centre), level, hint
 
 
-@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball, has_level=True))
+@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball, has_level=True, has_hint=True))
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the chi-squared ball.
 
@@ -316,7 +389,8 @@ def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
     """
     if row.n == 0:
         return anywhere(stage, row)
-    return back_up_over_chi2_ball(constants, stage, row, chi2_terms(constants, row.n))[0]
+    terms = chi2_terms(constants, row.n)
+    return back_up_over_chi2_ball(constants, stage, row, terms, NO_HINT)[0]
 
 
 @backup

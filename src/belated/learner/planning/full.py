@@ -241,6 +241,8 @@ def back_up(
             second_terms=address(scratch.terms[1]),
             has_levels=scratch.levels.size > 0,
             levels=address(scratch.levels[h]),
+            has_hints=scratch.hints.size > 0,
+            hints=address(scratch.hints[h]),
         )
     )
     if config.fixed.size > 0:
