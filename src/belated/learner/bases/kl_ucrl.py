@@ -155,14 +155,16 @@ def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkag
         return centre
 
     # Largest observed value, and its distance from the mean.
+    best = stage.top
     top = stage.v[row.succ[row.lo]]
+    if row.hi - row.lo == 1:  # as below; this condition is known early
+        return float(max(centre, min(best, centre - (best - top) * shrinkage)))
     for j in range(row.lo + 1, row.hi):
         top = max(top, stage.v[row.succ[j]])
     mean_gap = 0.0
     for j in range(row.lo, row.hi):
         mean_gap += row.m[j] * (top - stage.v[row.succ[j]])
     mean_gap /= row.n
-    best = stage.top
     if mean_gap < 1e-150:  # V is constant on the observed states, and f = 0
         return float(max(centre, min(best, centre - (best - top) * shrinkage)))
 
