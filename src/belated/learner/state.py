@@ -93,10 +93,10 @@ class Scratch(NamedTuple):
     `packed`.
     """
 
-    rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
+    rows: NDArray[np.int32]  # (S * A + 1) rows of this stage to back up; the last is not used
     out: NDArray[np.float64]  # (S * A) results of the backups
     row_stamp: NDArray[np.int64]  # (S * A) last stamp at which the row was listed
-    states: NDArray[np.int32]  # (S) states of this stage with a changed Q
+    states: NDArray[np.int32]  # (S + 1) states of this stage with a changed Q
     state_stamp: NDArray[np.int64]  # (S) last stamp at which the state was listed
     moved: NDArray[np.int32]  # (S) states of the next stage with a changed value
     stamp: NDArray[np.int64]  # (1) number of stages processed so far
@@ -165,10 +165,10 @@ def empty_scratch(
     """
     S, A = shape.states, shape.actions
     return Scratch(
-        rows=np.zeros(S * A, np.int32),
+        rows=np.zeros(S * A + 1, np.int32),
         out=np.zeros(S * A),
         row_stamp=np.zeros(S * A, np.int64),
-        states=np.zeros(S, np.int32),
+        states=np.zeros(S + 1, np.int32),
         state_stamp=np.zeros(S, np.int64),
         moved=np.zeros(S, np.int32),
         stamp=np.zeros(1, np.int64),

@@ -42,6 +42,8 @@ def first_best(q: Floats, h: int, s: int, A: int) -> int:
     int
         Action.
     """
+    if A == 2:  # without a branch, which would often be mispredicted
+        return int(q[h, 2 * s + 1] > q[h, 2 * s])
     best = 0
     for a in range(1, A):
         if q[h, s * A + a] > q[h, s * A + best]:
@@ -200,7 +202,7 @@ def back_up(
     h : int
         Step.
     rows : NDArray
-        (S * A) array whose first `count` entries are the rows to compute, each s * A + a.
+        Array whose first `count` entries are the rows to compute, each s * A + a.
     count : int
         Number of rows to compute.
     """
@@ -208,7 +210,7 @@ def back_up(
     H, S = table.actions.shape
     pooled = counts.visits.shape[0] == 1
     visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
-    first = 0 if pooled else h * rows.size
+    first = 0 if pooled else h * table.q.shape[1]
     observed = count_steps(counts) if config.samples else 0
     batch.rows(
         BackupCall(
@@ -217,7 +219,7 @@ def back_up(
             h=h,
             horizon=H,
             states=S,
-            actions=rows.size // S,
+            actions=table.q.shape[1] // S,
             v=address(table.v[h + 1]),
             visits=address(visits),
             top=table.top[h + 1],
