@@ -15,6 +15,7 @@ import math
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
 from belated.elementary import cos_turn, exp, log
@@ -45,7 +46,7 @@ UNUSED_NUMBER: Final = 1 << 20
 that it gives is independent of those that `gamma` draws with the same key."""
 
 
-@inlined  # without this, the compiler inlines it in some versions of the engine only
+@inlined
 def philox(
     c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
@@ -77,7 +78,7 @@ def philox(
     return c0, c1, c2, c3
 
 
-@inlined
+@inlined  # if the compiler decided, it would depend on unrelated code of the caller
 def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
     """Return the uniform random number of a key, in [0, 1), with 53 random bits.
 
@@ -115,6 +116,34 @@ def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> floa
         key >> _SHIFT_32,
     )
     return (float(w0 >> _SHIFT_5) * 67108864.0 + float(w1 >> _SHIFT_6)) / 9007199254740992.0
+
+
+@kernel
+def fill_uniforms(
+    seed: np.uint64,
+    stream: int,
+    episode: int,
+    steps: NDArray[np.int32],
+    count: int,
+    out: NDArray[np.float64],
+) -> None:
+    """Store the uniform random numbers of several steps in `out`; see `uniform`.
+
+    The compiler processes several numbers with one instruction.
+
+    Parameters
+    ----------
+    seed, stream, episode : int
+        Part of the key that all numbers share.
+    steps : NDArray
+        Array whose first `count` entries are the steps.
+    count : int
+        Number of random numbers.
+    out : NDArray
+        Array that receives the random numbers.
+    """
+    for i in range(count):
+        out[i] = uniform(seed, stream, episode, steps[i])
 
 
 @kernel

@@ -10,6 +10,7 @@ from belated.compiled import JIT
 from belated.delays.laws import Law
 from belated.learner.bases import OPTIMISTIC, BackupRule, Base
 from belated.learner.updaters import Updater
+from belated.papers.howson2021.base import Published
 from belated.simulation.run import Run
 from combinations import FULL, spread
 from ways import all_agree, difference, every_way, printed_compiled_and_plain
@@ -92,6 +93,21 @@ def test_a_longer_run_on_the_chain_gives_the_same_bits(
     }
     assert all_agree(runs)
     assert runs["full"].updates > 20
+
+
+@pytest.mark.parametrize("draw", ["all", "rare"])
+@pytest.mark.parametrize("pooled", [True, False])
+@pytest.mark.parametrize("base", [Published(ties="random"), bl.UCRL2(scale=0.1, ties="random")])
+def test_actions_that_are_not_chosen_while_a_state_is_explored_change_no_bit(
+    base: Base, pooled: bool, draw: str
+) -> None:
+    updater = bl.ExplicitExploration(threshold=9, pooled=pooled, draw=draw)
+    setting = {"base": base, "updater": updater, "delay": "geometric:5", "stages": "pooled"}
+    runs = every_way(bl.chain(3), episodes=250, seed=3, **setting)
+    assert all_agree(runs)
+    explored = runs["compiled auto"].policies < 0
+    assert explored[0].all()
+    assert not explored[-1, 0, 0]
 
 
 def test_regret_is_the_sum_of_the_exact_gaps_of_the_policies_played() -> None:

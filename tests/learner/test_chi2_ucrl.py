@@ -8,8 +8,9 @@ import pytest
 
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage, mean
-from belated.learner.bases import chi2_ucrl
-from belated.learner.bases.chi2_ucrl import NO_HINT, Chi2_UCRL, chi2_bonus, chi2_radius
+from belated.learner.bases import chi2_ball
+from belated.learner.bases.chi2_ball import NO_HINT, chi2_bonus
+from belated.learner.bases.chi2_ucrl import Chi2_UCRL, chi2_radius
 from belated.learner.plan import plan
 from hard_rows import hard_rows
 from learner_rows import make
@@ -19,7 +20,7 @@ GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
 
 
 def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
-    return chi2_ucrl.max_over_chi2_ball(stage, row, mean(stage, row), eps, NO_HINT)[0]
+    return chi2_ball.max_over_chi2_ball(stage, row, mean(stage, row), eps, NO_HINT)[0]
 
 
 def eps_of(base: Chi2_UCRL, n: int, *, shape: Shape = SHAPE) -> float:
@@ -277,7 +278,7 @@ def test_a_hint_changes_no_bit_of_the_maximum() -> None:
             stage, row = make(v, m)
             centre = mean(stage, row)
             results = [
-                chi2_ucrl.max_over_chi2_ball(stage, row, centre, eps, each)
+                chi2_ball.max_over_chi2_ball(stage, row, centre, eps, each)
                 for each in (hint, NO_HINT)
             ]
             assert results[0][:2] == results[1][:2]
@@ -292,6 +293,6 @@ def test_a_subset_is_the_support_only_if_every_state_is_clearly_on_its_side() ->
     stage, row = make([0.0, 1.0, 2.0, 4.0], [0, 6, 0, 0])
     for zero, expected in ((0.5, True), (0.4, True), (1.0, False), (-0.5, True), (-2.0, False)):
         zeros = zero, zero - 3.0
-        assert chi2_ucrl.is_support(stage, row, 1.0, (0.5, -3.0), zeros) == expected
+        assert chi2_ball.is_support(stage, row, 1.0, (0.5, -3.0), zeros) == expected
     for observed, expected in ((-3.0, True), (0.0, False), (0.5, False)):
-        assert chi2_ucrl.is_support(stage, row, 1.0, (0.5, -3.0), (0.5, observed)) == expected
+        assert chi2_ball.is_support(stage, row, 1.0, (0.5, -3.0), (0.5, observed)) == expected

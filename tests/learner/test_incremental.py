@@ -31,7 +31,7 @@ from belated.learner.state import (
     with_room_for,
 )
 from belated.learner.updating import absorb, make_plan
-from belated.worklist import clear, empty_worklist, members, put
+from belated.worklist import clear, members, put
 
 pytestmark = pytest.mark.plain
 
@@ -506,15 +506,15 @@ def test_equal_extremes_of_another_state_affect_no_other_row() -> None:
 
 
 def test_choosing_actions_lists_the_cells_that_change() -> None:
-    config = configure(make_problem(Reader()), 0)
-    table = empty_table(SHAPE)
+    problem = make_problem(Reader())
+    config, state = configure(problem, 0), empty_state(problem)
+    table = state.table
     table.q[:] = 0.0
     table.q[1, 2 * A + 1] = table.q[1, 3 * A + 1] = 1.0
     table.actions[1, 3] = 1
     table.actions[1, 0] = 1
-    changed = empty_worklist(groups=H, items=H * S)
     others = copy.deepcopy(table.actions[[0, 2, 3]])
-    choose_actions(config, table, 0, 1, changed)
+    choose_actions(config, state, 0, 1)
     assert table.actions[1].tolist() == [0, 0, 1, 1]
-    assert members(changed).tolist() == [S, S + 2]
+    assert members(state.changed).tolist() == [S, S + 2]
     np.testing.assert_array_equal(table.actions[[0, 2, 3]], others)

@@ -122,7 +122,8 @@ def backup(
     elementwise : bool
         Declares that a whole stage may be computed at once, which is several times faster where
         most values change. For a row with observations, the function may read `stage.v` and
-        `stage.visits` only at indices from `row.succ`, and may use `row.succ` for nothing else.
+        `stage.visits` only at indices from `row.succ`, and may use `row.succ` for nothing else. For
+        a row without observations, the result may depend on the row only through `row.reward`.
         `constants` must only be indexed or unpacked.
     terms : RowTerms, optional
         The same backup, divided into terms that depend only on N', the number of observations of a
@@ -171,8 +172,9 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
         loops: dict[str, Any] = {}
         for width in WIDTHS:
             sizes = {"WIDTH": width, "POSITIONS": tuple(range(width)), "CONSTANTS": constants}
-            stage = specialise(stages.back_up_stage, function, names | sizes)
-            loops[f"back_up_stage_{width}"] = uncached(stage)
+            for part in (stages.back_up_stage, stages.update_touched):
+                copy = specialise(part, function, names | sizes)
+                loops[f"{part.__name__}_{width}"] = uncached(copy)
         loop = specialise(stages.plan_stages, function, loops, f"_{constants}")
         return Batch(rows, compile_callback(loop, stages.SIGNATURE))
     except NumbaError as error:

@@ -108,10 +108,17 @@ def count_visit(
     pooled = rule.visits.shape[0] == 1
     stage = 0 if pooled else h
     rule.visits[stage, s, a] += 1
-    # If the allowed actions depend on the step, the state may still be explored at other steps.
+    # If all actions are allowed, the masks of the state are the same at every step.
     if fixed.size == 0 and not explores(rule, h, s):
         return
     below = is_rare(rule, fixed, h, s)
+    if fixed.size == 0:
+        same = True
+        for b in range(A):
+            mark = below and (not rule.rare_only or rule.visits[stage, s, b] < rule.threshold)
+            same = same and mark == rule.explore[h, s, b]
+        if same:
+            return
     # Update the mask of the state, at every step if visits are pooled.
     for step in range(H if pooled else 1):
         at = step if pooled else h

@@ -58,6 +58,7 @@ class Config(NamedTuple):
     samples: bool  # whether the backup draws random numbers
     monotone: bool  # whether no Q may become larger than in the previous plan
     random_ties: bool  # whether ties are broken at random
+    skips_explored: bool  # whether no action is chosen for a (step, state) that is explored
     incremental: bool  # whether to plan incrementally
     stepwise: bool  # whether the base learns from single steps
     unknown_rewards: bool  # whether rewards are estimated
@@ -99,6 +100,7 @@ class Scratch(NamedTuple):
     states: NDArray[np.int32]  # (S + 1) states of this stage with a changed Q
     state_stamp: NDArray[np.int64]  # (S) last stamp at which the state was listed
     moved: NDArray[np.int32]  # (S) states of the next stage with a changed value
+    uniforms: Floats  # (S) random numbers of the states with tied actions
     stamp: NDArray[np.int64]  # (1) number of stages processed so far
     state_of: NDArray[np.int32]  # (S * A) state of each row
     all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
@@ -171,6 +173,7 @@ def empty_scratch(
         states=np.zeros(S + 1, np.int32),
         state_stamp=np.zeros(S, np.int64),
         moved=np.zeros(S, np.int32),
+        uniforms=np.zeros(S),
         stamp=np.zeros(1, np.int64),
         state_of=np.repeat(np.arange(S, dtype=np.int32), A),
         all_rows=np.arange(S * A, dtype=np.int32),
@@ -299,6 +302,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         samples=False,
         monotone=False,
         random_ties=base.random_ties,
+        skips_explored=False,
         incremental=False,
         stepwise=base.stepwise,
         unknown_rewards=problem.unknown_rewards,

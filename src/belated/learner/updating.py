@@ -241,7 +241,7 @@ def make_plan(
     if config.stepwise:
         learn(config.constants, state.inbox, state.memory, state.table.q, state.table.v)
         for h in range(state.table.actions.shape[0]):
-            choose_actions(config, state.table, plan, h, state.changed)
+            choose_actions(config, state, plan, h)
     elif config.incremental and not first:
         plan_changes(batch, config, state, plan)
     else:

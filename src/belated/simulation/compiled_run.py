@@ -1,5 +1,6 @@
 """Driver of the compiled engine, which runs episodes in blocks and reports progress in between."""
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -288,7 +289,7 @@ class Player:
         backup = problem.backup_rule.backup
         assert isinstance(backup, Backup)
         episodes, pieces = len(delays), delays.shape[1] // self.selector.groups
-        config = configure(problem, instance)
+        config = configure(problem, instance)._replace(skips_explored=may_skip_explored(problem))
         rule = problem.trigger_rule or TriggerRule(no_trigger).checked()
         assert isinstance(rule.trigger, Trigger)
         options = engine.RunOptions(
@@ -371,3 +372,14 @@ class Player:
         new_rows = np.zeros(queue.actions.size if run.new_rows.size else 0, np.int64)
         new_rows[: run.new_rows.size] = run.new_rows
         return run._replace(learner=learner, queue=queue, new_rows=new_rows)
+
+
+def may_skip_explored(problem: LearningProblem) -> bool:
+    """Return whether plans need not choose the actions of a (step, state) that is explored.
+
+    These actions are not played. They must be chosen as soon as the (step, state) is no longer
+    explored. This holds if every item of feedback leads to a plan, and if every plan examines all
+    steps because ties are broken at random.
+    """
+    every_arrival = problem.updater.lazy_alpha() == math.inf and problem.trigger_rule is None
+    return every_arrival and problem.algorithm.random_ties

@@ -77,40 +77,47 @@ def choose(config: Config, q: Floats, plan: int, h: int, s: int, A: int, best: i
     """
     if not config.random_ties:
         return best
-    limit = q[h, s * A + best] - TIE_TOLERANCE
-    tied = 0
-    for a in range(A):
-        tied += q[h, s * A + a] >= limit
-    return draw_tied(config.seed, q, plan, h, s, A, limit, tied) if tied > 1 else best
+    tied = count_tied(q, h, s, A, best)
+    if tied == 1:
+        return best
+    u = uniform(config.seed, TIES, plan, h * (q.shape[1] // A) + s)
+    return choose_tied(q, h, s, A, best, int(u * tied))
 
 
-@kernel
-def draw_tied(
-    seed: np.uint64, q: Floats, plan: int, h: int, s: int, A: int, limit: float, tied: int
-) -> int:
-    """Return one of several tied actions, drawn uniformly.
+@inlined
+def count_tied(q: Floats, h: int, s: int, A: int, best: int) -> int:
+    """Return the number of actions whose Q_h(s, a) is tied with the largest one, at least 1.
 
     Parameters
     ----------
-    seed : int
-        Seed of the learner.
     q : Floats
         (H, S * A) values.
-    plan, h, s : int
-        Number of the plan, step and state; with the seed, the key of the random number.
+    h, s : int
+        Step and state.
     A : int
         Number of actions.
-    limit : float
-        Smallest Q of a tied action.
-    tied : int
-        Number of tied actions.
+    best : int
+        Result of `first_best` for this step and state.
 
     Returns
     -------
     int
-        Action.
+        Number of actions, including `best`.
     """
-    skip = int(uniform(seed, TIES, plan, h * (q.shape[1] // A) + s) * tied)
+    limit = q[h, s * A + best] - TIE_TOLERANCE
+    tied = 0
+    for a in range(A):
+        tied += q[h, s * A + a] >= limit
+    return tied
+
+
+@inlined
+def choose_tied(q: Floats, h: int, s: int, A: int, best: int, skip: int) -> int:
+    """Return one of the actions that `count_tied` counts: the one after the first `skip` of them.
+
+    The other parameters are those of `count_tied`.
+    """
+    limit = q[h, s * A + best] - TIE_TOLERANCE
     action = 0
     for a in range(A):
         if q[h, s * A + a] >= limit:
@@ -269,6 +276,7 @@ def back_up_stages(
     first: int,
     width: int,
     until_same: bool,
+    only_changed: bool,
 ) -> int:
     """Compute and store all values of step `first` and of the steps before it, from packed counts.
 
@@ -289,6 +297,10 @@ def back_up_stages(
         Number of successors to read for each row; see `packed_width`.
     until_same : bool
         Whether to stop after a step at which no value changed.
+    only_changed : bool
+        Whether to compute only the rows with new observations at each step whose successors have
+        their old values. Requires separate counts for each step, a backup that does not read
+        visits, and ties that are not broken at random. `until_same` must be False.
 
     Returns
     -------
@@ -308,6 +320,7 @@ def back_up_stages(
             stages=counts.visits.shape[0],
             width=width,
             until_same=until_same,
+            only_changed=only_changed,
             monotone=config.monotone,
             reads_best=config.reads >= READS_BEST,
             reads_visits=config.reads_visits,
@@ -333,6 +346,8 @@ def back_up_stages(
             unseen=address(packed.unseen),
             out=address(scratch.out),
             switched=address(scratch.switched),
+            touched_head=address(state.touched.head),
+            touched_after=address(state.touched.after),
         )
     )
 

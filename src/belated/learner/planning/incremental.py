@@ -15,10 +15,12 @@ import math
 
 from belated.compiled import inlined, kernel
 from belated.learner.backup import Batch
+from belated.learner.exploration import explores
 from belated.learner.planning.full import (
     back_up,
     back_up_stages,
-    choose,
+    choose_tied,
+    count_tied,
     find_extremes,
     first_best,
     order_states,
@@ -37,7 +39,8 @@ from belated.learner.state import (
     LearnerState,
     PlanTable,
 )
-from belated.worklist import Worklist, put
+from belated.randomness import TIES, fill_uniforms
+from belated.worklist import put
 
 
 @inlined
@@ -160,16 +163,18 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     plan : int
         Number of the plan, part of the key of random numbers.
     """
-    table, scratch, changed = state.table, state.scratch, state.changed
+    table, scratch = state.table, state.scratch
     H, S = table.actions.shape
     A = table.q.shape[1] // S
     width = packed_width(scratch.packed, state.counts)
     dense = False  # whether most values are expected to change at every step
+    only_changed = False  # whether steps without changes are skipped nevertheless
     if width > 0:
         touched = pack(scratch.packed, state.counts, state.touched)
         width = packed_width(scratch.packed, state.counts)  # 0 if a count is too large now
         pooled = state.counts.visits.shape[0] == 1
         dense = S * A <= MAX_SMALL_STAGE or (pooled and 4 * touched >= S)
+        only_changed = dense and not (pooled or config.reads_visits or config.random_ties)
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     highest = -math.inf  # largest value of these states, before or after the change
     whole = False  # whether a change at step h + 1 affects every row of step h
@@ -179,10 +184,10 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         h -= 1
         # Compute whole stages where most values change.
         if width > 0 and (dense or whole or 4 * moved >= S):
-            last = back_up_stages(batch, config, state, plan, h, width, not dense)
+            last = back_up_stages(batch, config, state, plan, h, width, not dense, only_changed)
             while h >= last:
                 if scratch.switched[h] == 1:
-                    choose_actions(config, table, plan, h, changed)
+                    choose_actions(config, state, plan, h)
                 h -= 1
             h = last
             moved, whole = 0, False
@@ -209,7 +214,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
             moved, extremes_moved, highest = maximise_changed(config, state, h, found)
             switched = config.random_ties
         if switched:
-            choose_actions(config, table, plan, h, changed)
+            choose_actions(config, state, plan, h)
         # 3. Find out whether the new values affect every row of the previous step.
         whole = (
             moved > 0
@@ -220,7 +225,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
 
 
 @kernel
-def choose_actions(config: Config, table: PlanTable, plan: int, h: int, changed: Worklist) -> None:
+def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> None:
     """Choose the greedy action of every state at a step.
 
     If ties are broken at random, they are drawn anew for every plan.
@@ -229,20 +234,35 @@ def choose_actions(config: Config, table: PlanTable, plan: int, h: int, changed:
     ----------
     config : Config
         Configuration of the learner; `config.random_ties` selects how ties are broken.
-    table : PlanTable
-        Values, and actions that are changed in place.
+    state : LearnerState
+        State of the learner. The actions in its table are changed in place, and the index
+        h * S + s of each state whose action changes is added to `state.changed`.
     plan, h : int
         Number of the plan, and step.
-    changed : Worklist
-        Receives the index h * S + s of each state whose action changes.
     """
+    table, scratch = state.table, state.scratch
     S = table.actions.shape[1]
     A = table.q.shape[1] // S
+    found = 0  # cells h * S + s with tied actions, in scratch.states
     for s in range(S):
-        a = choose(config, table.q, plan, h, s, A, first_best(table.q, h, s, A))
+        if config.skips_explored and explores(state.exploration, h, s):
+            continue
+        best = first_best(table.q, h, s, A)
+        if config.random_ties and count_tied(table.q, h, s, A, best) > 1:
+            scratch.states[found] = h * S + s
+            found += 1
+        elif best != table.actions[h, s]:
+            table.actions[h, s] = best
+            put(state.changed, h, h * S + s)
+    fill_uniforms(config.seed, TIES, plan, scratch.states, found, scratch.uniforms)
+    for i in range(found):
+        s = int(scratch.states[i]) - h * S
+        best = first_best(table.q, h, s, A)
+        skip = int(scratch.uniforms[i] * count_tied(table.q, h, s, A, best))
+        a = choose_tied(table.q, h, s, A, best, skip)
         if a != table.actions[h, s]:
             table.actions[h, s] = a
-            put(changed, h, h * S + s)
+            put(state.changed, h, h * S + s)
 
 
 @kernel

@@ -31,6 +31,7 @@ class StagesCall(NamedTuple):
     stages: int  # number of stages of the counts: horizon, or 1 for pooled counts
     width: int  # number of successors to read for each row
     until_same: bool  # whether to stop after a step without a changed value
+    only_changed: bool  # whether to compute only rows in `touched` until a value changes
     monotone: bool  # whether no Q may become larger than in the previous plan
     reads_best: bool  # whether the backup reads the largest or the smallest value
     reads_visits: bool  # whether the backup reads visits
@@ -56,6 +57,8 @@ class StagesCall(NamedTuple):
     unseen: NDArray[np.int64]
     out: NDArray[np.float64]  # (states * actions) receives Q of a stage
     switched: NDArray[np.int64]  # (horizon) receives 1 or 0, see `store_stage`
+    touched_head: NDArray[np.int32]  # rows with new observations, by stage: see Worklist
+    touched_after: NDArray[np.int32]
 
 
 SIGNATURE: Final = call_signature(StagesCall)
@@ -139,12 +142,78 @@ def back_up_stage(call: StagesCall, h: int) -> None:
         0,
     )
     succ, observed = view(call.succ, 1), view(call.m, 1)
+    value, reward_of_value = 0.0, math.nan  # rows with the same reward have the same value
     for i in range(count):
         if call.n[first + i] == 0:
-            s = i // call.actions
-            a = i - s * call.actions
-            row = Row(s, a, 0, call.rewards[rewards + i], 0, 0, succ, observed, first + i)
-            call.out[i] = back_up_row(constants, whole, row)
+            reward = call.rewards[rewards + i]
+            if reward != reward_of_value:
+                s = i // call.actions
+                a = i - s * call.actions
+                row = Row(s, a, 0, reward, 0, 0, succ, observed, first + i)
+                value, reward_of_value = back_up_row(constants, whole, row), reward
+            call.out[i] = value
+
+
+MOVED: Final = 1
+"""Bit of the result of `update_touched`: a value V~_h(s) changed."""
+
+SWITCHED: Final = 2
+"""Bit of the result of `update_touched`: an action is no longer the best one."""
+
+UNSEEN: Final = 4
+"""Bit of the result of `update_touched`: a row without observations was found and not computed."""
+
+
+def update_touched(call: StagesCall, h: int) -> int:
+    """Compute and store the values of the rows of step `h` that have new observations.
+
+    All other values of the step must be up to date, and ties must go to the first action.
+
+    Returns the sum of the bits `MOVED`, `SWITCHED` and `UNSEEN` that apply.
+    """
+    S, A = call.states, call.actions
+    count = S * A
+    packed, first, after, state = 4 * count * h, count * h, (h + 1) * S, h * S
+    found = 0
+    row = int(call.touched_head[h])
+    while row >= 0:
+        i = row - first
+        if call.n[row] == 0:
+            return found | UNSEEN
+        for j in range(WIDTH):
+            call.next_v[j] = call.v[after + call.succ[packed + j * count + i]]
+        stage = Stage(
+            h,
+            call.horizon,
+            load_tuple(call.next_v, 0, 1, WIDTH),
+            load_tuple(call.next_visits, 0, 1, WIDTH),
+            call.top[h + 1],
+            call.low[h + 1],
+            view(call.order, S),
+            call.seed,
+            call.plan,
+            0,
+        )
+        m = load_tuple(call.m, packed + i, count, WIDTH)
+        s = i // A
+        reward, n = call.rewards[row], max(call.n[row], np.int32(1))
+        data = Row(s, i - s * A, n, reward, 0, WIDTH, POSITIONS, m, row)
+        q = back_up_row(load_tuple(call.constants, 0, 1, CONSTANTS), stage, data)
+        if call.has_fixed and not math.isnan(call.fixed[row]):
+            q = call.fixed[row]
+        if q != call.q[row] and not (call.monotone and q > call.q[row]):
+            call.q[row] = q
+            best = first + s * A
+            for at in range(best + 1, first + s * A + A):
+                if call.q[at] > call.q[best]:
+                    best = at
+            if best - first - s * A != call.greedy[state + s]:
+                found |= SWITCHED
+            if call.q[best] != call.v[state + s]:
+                call.v[state + s] = call.q[best]
+                found |= MOVED
+        row = int(call.touched_after[row])
+    return found
 
 
 @inlined
@@ -212,9 +281,22 @@ def store_stage(
     return moved > 0, switched > 0
 
 
+@inlined
+def store_extremes(call: StagesCall, h: int) -> None:
+    """Store the largest and the smallest V~_h(s) of step `h` in `call.top` and `call.low`."""
+    first = h * call.states
+    top = low = call.v[first]
+    for s in range(first + 1, first + call.states):
+        top = max(top, call.v[s])
+        low = min(low, call.v[s])
+    call.top[h] = top
+    call.low[h] = low
+
+
 back_up_stage_2 = back_up_stage_4 = back_up_stage
-"""Placeholders in `plan_stages`. `specialise` replaces them by copies of `back_up_stage` in which
-`WIDTH` is 2 or 4."""
+update_touched_2 = update_touched_4 = update_touched
+"""Placeholders in `plan_stages`. `specialise` replaces them by copies of `back_up_stage` and
+`update_touched` in which `WIDTH` is 2 or 4."""
 
 
 def plan_stages(call: StagesCall) -> int:
@@ -226,10 +308,25 @@ def plan_stages(call: StagesCall) -> int:
     largest and the smallest value of each step. The loop ends after step 0 or, if
     `call.until_same`, after the first step at which no value changed. Returns the last step
     computed.
+
+    If `call.only_changed`, all values were up to date before the observations of the rows in
+    `call.touched_head`. A step whose successors have their old values is then not computed as a
+    whole: only these rows of it are.
     """
     S, count = call.states, call.states * call.actions
     out = view(call.out, count)
+    moved = not call.only_changed  # whether a value of step h + 1 changed
     for h in range(call.h, -1, -1):
+        moved_alone = False
+        if not moved:
+            found = update_touched_2(call, h) if call.width == 2 else update_touched_4(call, h)
+            moved_alone = (found & MOVED) != 0
+            if (found & UNSEEN) == 0:
+                moved = moved_alone
+                call.switched[h] = (found & SWITCHED) != 0
+                if call.reads_best and moved:
+                    store_extremes(call, h)
+                continue
         if call.width == 2:
             back_up_stage_2(call, h)
         else:
@@ -243,14 +340,11 @@ def plan_stages(call: StagesCall) -> int:
         greedy = view(call.greedy, (h + 1) * S)[h * S :]
         q = view(call.q, last)[first:]
         moved, switched = store_stage(out, q, v, greedy, call.monotone, call.tolerance)
+        moved = moved or moved_alone
         call.switched[h] = switched
         if call.reads_best and moved:
-            top = low = v[0]
-            for s in range(1, S):
-                top = max(top, v[s])
-                low = min(low, v[s])
-            call.top[h] = top
-            call.low[h] = low
+            store_extremes(call, h)
         if call.until_same and not moved:
             return h
+        moved = moved or not call.only_changed
     return 0
