@@ -70,7 +70,7 @@ class RowTerms(NamedTuple):
     compute: Callable[[NDArray[np.float64], int], tuple[float, float]]
     """Function of (constants, n) that returns the two terms of a row with N' = n."""
 
-    back_up: Callable[[NDArray[np.float64], Stage, Row, tuple[float, float]], Any]
+    back_up: Callable[..., Any]
     """Function of (constants, stage, row, terms) that returns Q_h(s, a) of the row. `terms` is the
     result of `compute`. If `has_level`, the function returns a pair of Q_h(s, a) and its level."""
 
