@@ -74,15 +74,16 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
     for i in range(listed):
         row = i if whole else int(scratch.rows[i])
         x = scratch.out[i]
-        old = table.q[h, row]
-        s = scratch.state_of[row]
-        # without branches, which would often be mispredicted
-        is_changed = (x != old) & ((x <= old) | (not config.monotone))
-        table.q[h, row] = x if is_changed else old
-        listed_at = scratch.state_stamp[s]
-        scratch.state_stamp[s] = scratch.stamp[0] if is_changed else listed_at
-        scratch.states[found] = s
-        found += is_changed & (listed_at != scratch.stamp[0])
+        if x != table.q[h, row] and not (config.monotone and x > table.q[h, row]):
+            table.q[h, row] = x
+            s = scratch.state_of[row]
+            # the rows of a whole stage are ordered by state
+            if (found == 0 or scratch.states[found - 1] != s) and (
+                whole or scratch.state_stamp[s] != scratch.stamp[0]
+            ):
+                scratch.state_stamp[s] = scratch.stamp[0]
+                scratch.states[found] = s
+                found += 1
     return found
 
 
