@@ -78,23 +78,7 @@ def philox(
     return c0, c1, c2, c3
 
 
-@inlined
-def uniform_of_key(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
-    """Return the same number as `uniform`; this function is inlined into its callers."""
-    key = np.uint64(seed)
-    at = np.uint64(episode)
-    w0, w1, _, _ = philox(
-        np.uint64(step) & _MASK_32,
-        at & _MASK_32,
-        at >> _SHIFT_32,
-        np.uint64(stream),
-        key & _MASK_32,
-        key >> _SHIFT_32,
-    )
-    return (float(w0 >> _SHIFT_5) * 67108864.0 + float(w1 >> _SHIFT_6)) / 9007199254740992.0
-
-
-@kernel
+@inlined  # if the compiler decided, it would depend on unrelated code of the caller
 def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> float:
     """Return the uniform random number of a key, in [0, 1), with 53 random bits.
 
@@ -121,7 +105,17 @@ def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> floa
     >>> round(uniform(7, TRANSITION, 3, 1), 6)
     0.518485
     """
-    return uniform_of_key(seed, stream, episode, step)
+    key = np.uint64(seed)
+    at = np.uint64(episode)
+    w0, w1, _, _ = philox(
+        np.uint64(step) & _MASK_32,
+        at & _MASK_32,
+        at >> _SHIFT_32,
+        np.uint64(stream),
+        key & _MASK_32,
+        key >> _SHIFT_32,
+    )
+    return (float(w0 >> _SHIFT_5) * 67108864.0 + float(w1 >> _SHIFT_6)) / 9007199254740992.0
 
 
 @kernel
@@ -149,7 +143,7 @@ def fill_uniforms(
         Array that receives the random numbers.
     """
     for i in range(count):
-        out[i] = uniform_of_key(seed, stream, episode, steps[i])
+        out[i] = uniform(seed, stream, episode, steps[i])
 
 
 @kernel

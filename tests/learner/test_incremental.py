@@ -194,6 +194,19 @@ def test_the_comparison_notices_a_base_that_reads_more_than_it_declares(
     assert "q" in plan_both_ways(problem, true_problem)
 
 
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("scale", [0.0, 0.003, 0.03])
+@pytest.mark.parametrize("base", [bl.UCRL2B, bl.Chi2_UCRL])
+def test_planning_rows_by_their_levels_gives_the_bits_of_planning_all(
+    base: type[bl.Base], scale: float, variant: str
+) -> None:
+    options = dict(VARIANTS[variant])
+    stages = options.pop("stages", "each")
+    problem = make_problem(base(scale=scale, **options), stages=stages)
+    assert empty_state(problem).scratch.levels.shape == (H, S * A)
+    assert plan_both_ways(problem, problem) == []
+
+
 def test_random_ties_are_drawn_again_for_every_plan() -> None:
     problem = make_problem(Reader(ties="random"), rewards=np.full((S, A), 0.5))
     config, batch = configure(problem, 0), batch_of(problem)
@@ -458,7 +471,7 @@ def test_states_are_ordered_by_value_then_index() -> None:
 
 
 SURVEYS = {
-    # reads: result after a change within, of the lowest, of the highest value
+    # reads: result after a change within, of the lowest, of the highest value, without levels
     "best": (False, False, True),
     "extremes": (False, True, True),
     "above": (False, False, True),
@@ -467,15 +480,20 @@ SURVEYS = {
 }
 
 
+@pytest.mark.parametrize("levels", [False, True], ids=["", "levels"])
 @pytest.mark.parametrize("reads", SURVEYS)
-def test_a_survey_tells_whether_every_row_of_the_step_before_is_affected(reads: str) -> None:
-    for at, new, expected in zip((1, 3, 0), (0.6, 0.2, 0.9), SURVEYS[reads], strict=True):
+def test_a_survey_tells_whether_every_row_of_the_step_before_is_affected(
+    reads: str, levels: bool
+) -> None:
+    reads_all = reads in ("everything", "order") and not levels
+    results = (False, False, True) if levels and reads != "extremes" else SURVEYS[reads]
+    for at, new, expected in zip((1, 3, 0), (0.6, 0.2, 0.9), results, strict=True):
         table = empty_table(SHAPE)
         table.v[2] = [0.8, 0.5, 0.4, 0.1]
         order_states(table, 2)
         table.v[2, at] = new
         moved = at != 1
-        assert survey_values(table, 2, READS.index(reads), moved) == expected
+        assert survey_values(table, 2, READS.index(reads), reads_all, moved) == expected
         assert (table.top[2], table.low[2]) == (table.v[2].max(), table.v[2].min())
 
 
@@ -484,7 +502,7 @@ def test_equal_extremes_of_another_state_affect_no_other_row() -> None:
     table.v[2] = [0.8, 0.8, 0.4, 0.1]
     find_extremes(table, 2)
     table.v[2, 0] = 0.5
-    assert not survey_values(table, 2, READS.index("extremes"), True)
+    assert not survey_values(table, 2, READS.index("extremes"), False, True)
 
 
 def test_choosing_actions_lists_the_cells_that_change() -> None:

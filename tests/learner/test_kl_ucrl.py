@@ -21,7 +21,7 @@ GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
 
 
 def max_over_kl_ball(stage: Stage, row: Row, eps: float) -> float:
-    return kl_ucrl.max_over_kl_ball(stage, row, eps, expm1(-eps))
+    return kl_ucrl.max_over_kl_ball(stage, row, mean(stage, row), eps, expm1(-eps))
 
 
 def eps_of(base: KL_UCRL, n: int, *, shape: Shape = SHAPE, episodes: int = 1000) -> float:

@@ -72,8 +72,8 @@ def test_the_intervals_and_both_forms_have_the_known_values() -> None:
     b = [half_width(row, m, scale, log) for m in M]
     expected = [1.9743133312, 1.9428145188, 1.7852650319, 1.4866073043]
     assert b == pytest.approx(expected, abs=1e-9)
-    assert max_over_box(stage, row, 1.0, log) == pytest.approx(4, abs=1e-9)
-    assert max_over_box(stage, row, 0.1, log) == pytest.approx(2.1191380953, abs=1e-9)
+    assert max_over_box(stage, row, 1.0, log)[0] == pytest.approx(4, abs=1e-9)
+    assert max_over_box(stage, row, 0.1, log)[0] == pytest.approx(2.1191380953, abs=1e-9)
     assert box_bonus(stage, row, 0.1, log) == pytest.approx(0.9159308723, abs=1e-9)
     exact = UCRL2B(scale=0.1).backup_rule(SHAPE, EPISODES)
     bonus = UCRL2B(scale=0.1, form="bonus").backup_rule(SHAPE, EPISODES)
@@ -86,7 +86,7 @@ def test_the_maximum_agrees_with_a_linear_program() -> None:
     for v, m, scale, log in cases(420):
         stage, row = make(v, m)
         b = intervals(m, scale, log)
-        gap = abs(max_over_box(stage, row, scale, log) - linear_program(v, m / m.sum(), b))
+        gap = abs(max_over_box(stage, row, scale, log)[0] - linear_program(v, m / m.sum(), b))
         assert gap <= 1e-8 * np.ptp(v) + 1e-14, (v, m, scale)
         vacuous = b.min() >= 1
         kinds.add((m[np.argmax(v)] == 0, np.ptp(v[m > 0]) == 0, m.sum() == 1, scale == 0, vacuous))
@@ -130,7 +130,7 @@ def test_mass_moves_to_states_never_observed() -> None:
     stage, row = make([1, 1, 3], [500, 500, 0])
     log = math.log(4000 * 1000)
     expected = 1 + 2 * half_width(row, 0, 1.0, log)
-    assert max_over_box(stage, row, 1.0, log) == pytest.approx(expected, abs=1e-12)
+    assert max_over_box(stage, row, 1.0, log)[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_an_unseen_row_may_lead_to_the_best_state_or_in_the_bonus_form_anywhere() -> None:
@@ -179,6 +179,22 @@ def test_compiled_and_interpreted_maxima_are_equal_to_the_bit() -> None:
         assert max_over_box(stage, row, scale, log) == interpreted(max_over_box)(
             stage, row, scale, log
         )
+
+
+def test_unobserved_values_below_the_level_have_no_effect() -> None:
+    rng = np.random.default_rng(9)
+    below = effects = 0
+    for v, m, scale, log in cases(600):
+        result = max_over_box(*make(v, m), scale, log)
+        level = result[1]
+        low = (v < level) & (m == 0)
+        other = np.where(low, rng.choice([0.0, np.nextafter(level, 0)], v.size), v)
+        assert max_over_box(*make(other, m), scale, log) == result
+        below += low.any()
+        high = (v >= level) & (m == 0)
+        effects += max_over_box(*make(np.where(high, v + 0.5, v), m), scale, log) != result
+    assert below > 100
+    assert effects > 100
 
 
 def test_an_unknown_form_is_refused() -> None:

@@ -29,7 +29,15 @@ from numpy.typing import NDArray
 
 from belated.compiled import JIT, compile_callback, identity, inlined, uncached
 from belated.learner import backup_call
-from belated.learner.backup_call import BackupCall, Row, Stage, back_up_rows, specialise
+from belated.learner.backup_call import (
+    BackupCall,
+    Row,
+    Stage,
+    back_up_rows,
+    specialise,
+    with_level_only,
+    with_terms_only,
+)
 from belated.learner.compile_errors import compilation_error
 from belated.learner.planning import stages
 from belated.learner.planning.packed import WIDTHS
@@ -62,9 +70,20 @@ class RowTerms(NamedTuple):
     compute: Callable[[NDArray[np.float64], int], tuple[float, float]]
     """Function of (constants, n) that returns the two terms of a row with N' = n."""
 
-    back_up: Callable[[NDArray[np.float64], Stage, Row, tuple[float, float]], float]
+    back_up: Callable[..., Any]
     """Function of (constants, stage, row, terms) that returns Q_h(s, a) of the row. `terms` is the
-    result of `compute`."""
+    result of `compute`. If `has_level`, the function returns a pair of Q_h(s, a) and its level."""
+
+    has_level: bool = False
+    """Whether `back_up` returns a level: a number such that every value of the next step that was
+    read is at least the level, is the value of a successor of the row, or is the largest value.
+    Incremental planning computes the row again only if a value of its successors, the largest
+    value, or a value of at least the level changes, whatever the base declares that it reads."""
+
+    has_hint: bool = False
+    """Whether `back_up` takes a hint, a pair of numbers, as its last argument, and returns the hint
+    for the next backup of the row after the level, which it must return too. The first hint is
+    minus infinity twice. A hint may save time, but must not change a bit of the other results."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +158,12 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
     names: dict[str, Any] = {"back_up_row": uncached(function)}
     if backup.terms is not None:
         names |= {"HAS_TERMS": True, "compute_terms": backup.terms.compute}
-        names["back_up_with_terms"] = backup.terms.back_up
+        with_hint = backup.terms.back_up
+        if not backup.terms.has_hint:
+            own = {"back_up_with_terms": backup.terms.back_up}
+            simpler = with_level_only if backup.terms.has_level else with_terms_only
+            with_hint = uncached(specialise(simpler, function, own))
+        names |= {"HAS_LEVEL": backup.terms.has_level, "back_up_with_hint": with_hint}
     loop = specialise(back_up_rows, function, names)
     try:
         rows = compile_callback(loop, backup_call.SIGNATURE)

@@ -4,6 +4,7 @@
 computes all rows of whole stages, with bit-identical results.
 """
 
+import math
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final, NamedTuple
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from belated.compiled import inlined, view
 
 types: Any = numba.types
+Pair = tuple[float, float]
 
 
 class Stage(NamedTuple):
@@ -85,6 +87,10 @@ class BackupCall(NamedTuple):
     term_n: NDArray[np.int64]  # N' for which the terms of each row were computed; see RowTerms
     first_terms: NDArray[np.float64]
     second_terms: NDArray[np.float64]
+    has_levels: bool  # whether levels are stored
+    levels: NDArray[np.float64]  # (states * actions) receives the level of each row, if has_levels
+    has_hints: bool  # whether hints are stored
+    hints: NDArray[np.float64]  # (2, states * actions) hints of the rows, replaced, if has_hints
 
 
 CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
@@ -111,7 +117,7 @@ SIGNATURE: Final = call_signature(BackupCall)
 
 
 def specialise(
-    template: Callable[..., int | None],
+    template: Callable[..., Any],
     function: Callable[..., Any],
     names: dict[str, Any],
     suffix: str = "",
@@ -159,24 +165,65 @@ HAS_TERMS: Final = False
 this value in each copy of `back_up_rows`."""
 
 
+HAS_LEVEL: Final = False
+"""Whether the backup that `back_up_rows` calls returns levels; see `RowTerms`. `specialise`
+replaces this value in each copy of `back_up_rows`."""
+
+
 @inlined
-def compute_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
+def compute_terms(constants: NDArray[np.float64], n: int) -> Pair:
     """Return (0, 0); `specialise` replaces this placeholder by `RowTerms.compute`."""
     return 0.0, 0.0
 
 
 @inlined
-def back_up_with_terms(
-    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> float:
+def back_up_with_terms(constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair) -> Any:
     """Return 0; `specialise` replaces this placeholder by `RowTerms.back_up`."""
     return 0.0
+
+
+@inlined
+def back_up_with_hint(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair, hint: Pair
+) -> tuple[float, float, Pair]:
+    """Return zeros; `specialise` replaces this placeholder by a function with a hint."""
+    return 0.0, 0.0, (0.0, 0.0)
+
+
+def with_terms_only(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair, hint: Pair
+) -> tuple[float, float, Pair]:
+    """Return Q_h(s, a) of a row with observations, 0 and `hint`; see `RowTerms`."""
+    return back_up_with_terms(constants, stage, row, terms), 0.0, hint
+
+
+def with_level_only(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair, hint: Pair
+) -> tuple[float, float, Pair]:
+    """Return Q_h(s, a) of a row with observations, its level and `hint`; see `RowTerms`."""
+    q, level = back_up_with_terms(constants, stage, row, terms)
+    return q, level, hint
+
+
+@inlined
+def mean_level(stage: Stage, row: Row) -> float:
+    """Return <P^, V~_{h+1}>, the level of a `row` whose backup declares that it reads "above".
+
+    `stage` holds V~_{h+1}. The level of a row without observations is infinite: its backup reads no
+    value except the largest.
+    """
+    if row.n == 0:
+        return math.inf
+    total = 0.0
+    for j in range(row.lo, row.hi):
+        total += row.m[j] * stage.v[row.succ[j]]
+    return total / row.n
 
 
 def back_up_rows(call: BackupCall) -> int:
     """Compute Q_h(s, a) of each row listed in `call.rows`, and return the number of these rows.
 
-    The values are stored in `call.out`.
+    The values are stored in `call.out`, and the levels in `call.levels`; see `RowTerms.has_level`.
     """
     constants = view(call.constants, call.constants_size)
     stage = Stage(
@@ -192,6 +239,7 @@ def back_up_rows(call: BackupCall) -> int:
         call.observed,
     )
     succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
+    count = call.states * call.actions
     for i in range(call.row_count):
         at = int(call.rows[i])
         j = call.first + at
@@ -205,7 +253,16 @@ def back_up_rows(call: BackupCall) -> int:
                 call.first_terms[j], call.second_terms[j] = compute_terms(constants, n)
                 call.term_n[j] = n
             terms = call.first_terms[j], call.second_terms[j]
-            call.out[i] = back_up_with_terms(constants, stage, row, terms)
+            hint = -math.inf, -math.inf
+            if call.has_hints:
+                hint = call.hints[at], call.hints[count + at]
+            call.out[i], level, hint = back_up_with_hint(constants, stage, row, terms, hint)
+            if call.has_hints:
+                call.hints[at], call.hints[count + at] = hint
+            if call.has_levels:
+                call.levels[at] = level if HAS_LEVEL else mean_level(stage, row)
         else:
             call.out[i] = back_up_row(constants, stage, row)
+            if call.has_levels:
+                call.levels[at] = mean_level(stage, row)
     return call.row_count

@@ -88,15 +88,16 @@ class Scratch(NamedTuple):
 
     Incremental planning increases `stamp` by 1 at each step h. A row or state is already in the
     list of the current step if its own stamp equals `stamp`; lists therefore need no clearing.
-    Unlike other scratch, some arrays keep their content between two plans: the stamps; the constant
-    arrays `state_of`, `all_rows` and `no_visits`; the means; the terms of the backup, `terms`, with
-    `term_n`, the visits N' for which they were computed; and the counts in `packed`.
+    Unlike other scratch, some arrays keep their content between two plans: the stamps; the
+    constant arrays `state_of`, `all_rows` and `no_visits`; the levels and hints; the terms of the
+    backup, `terms`, with `term_n`, the visits N' for which they were computed; and the counts in
+    `packed`.
     """
 
-    rows: NDArray[np.int32]  # (S * A) rows of this stage to back up
+    rows: NDArray[np.int32]  # (S * A + 1) rows of this stage to back up; the last is not used
     out: NDArray[np.float64]  # (S * A) results of the backups
     row_stamp: NDArray[np.int64]  # (S * A) last stamp at which the row was listed
-    states: NDArray[np.int32]  # (S) states of this stage with a changed Q
+    states: NDArray[np.int32]  # (S + 1) states of this stage with a changed Q
     state_stamp: NDArray[np.int64]  # (S) last stamp at which the state was listed
     moved: NDArray[np.int32]  # (S) states of the next stage with a changed value
     tied: NDArray[np.int32]  # (S) number of tied actions of each state that has any
@@ -107,7 +108,8 @@ class Scratch(NamedTuple):
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
     term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
     terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
-    means: Floats  # (H, S * A) <P^, V~_{h+1}> of each row if the backup reads "above", else (H, 0)
+    levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
+    hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
@@ -155,21 +157,21 @@ def empty_table(shape: Shape) -> PlanTable:
 
 
 def empty_scratch(
-    shape: Shape, packed_stages: int = 0, term_rows: int = 0, mean_rows: int = 0
+    shape: Shape, packed_stages: int = 0, term_rows: int = 0, level_rows: int = 0, hints: int = 0
 ) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
     `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
     counts. `term_rows` is the number of rows whose terms are stored, or 0 if the backup has no
-    terms. `mean_rows` is the number of rows of a step whose means are stored, or 0 if no means are
-    used.
+    terms. `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels
+    are used. `hints` is the number of hints of a step, two for each row, or 0.
     """
     S, A = shape.states, shape.actions
     return Scratch(
-        rows=np.zeros(S * A, np.int32),
+        rows=np.zeros(S * A + 1, np.int32),
         out=np.zeros(S * A),
         row_stamp=np.zeros(S * A, np.int64),
-        states=np.zeros(S, np.int32),
+        states=np.zeros(S + 1, np.int32),
         state_stamp=np.zeros(S, np.int64),
         moved=np.zeros(S, np.int32),
         tied=np.zeros(S, np.int32),
@@ -180,7 +182,8 @@ def empty_scratch(
         no_visits=np.zeros(S, np.int64),
         term_n=np.zeros(term_rows, np.int64),
         terms=np.zeros((2, term_rows)),
-        means=np.full((shape.horizon, mean_rows), -np.inf),
+        levels=np.full((shape.horizon, level_rows), -np.inf),
+        hints=np.full((shape.horizon, hints), -np.inf),
         switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
@@ -195,9 +198,30 @@ def has_terms(problem: LearningProblem) -> bool:
     return backup.compiled and backup.terms is not None
 
 
-def reads_above(problem: LearningProblem) -> bool:
-    """Return whether the backup of `problem` reads values above the mean of the successors."""
-    return problem.algorithm.planner is None and problem.backup_rule.reads == "above"
+def has_hints(problem: LearningProblem) -> bool:
+    """Return whether a learner of `problem` stores hints of each row; see `RowTerms`."""
+    if not has_terms(problem):
+        return False
+    backup = problem.backup_rule.backup
+    assert isinstance(backup, Backup)
+    assert backup.terms is not None
+    return backup.terms.has_hint
+
+
+def has_levels(problem: LearningProblem) -> bool:
+    """Return whether a learner of `problem` stores the level of each row; see `RowTerms`.
+
+    It does if the backup returns levels, or if it reads the values above the mean of the
+    successors, which is the level then.
+    """
+    if problem.algorithm.planner is not None:
+        return False
+    rule = problem.backup_rule
+    assert isinstance(rule.backup, Backup)
+    terms = rule.backup.terms
+    if rule.backup.compiled and terms is not None and terms.has_level:
+        return True
+    return rule.reads == "above" and (rule.backup.compiled or not JIT)
 
 
 def plans_whole_stages(problem: LearningProblem) -> bool:
@@ -217,7 +241,7 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
         backup.compiled
         and backup.elementwise
         and problem.planning == "auto"
-        and not reads_above(problem)  # the means of whole stages are not stored
+        and not has_levels(problem)  # the levels of whole stages are not stored
         and (problem.stages == "pooled" or small)
     )
 
@@ -254,7 +278,8 @@ def empty_state(problem: LearningProblem) -> LearnerState:
             shape,
             stages if plans_whole_stages(problem) else 0,
             rows if has_terms(problem) else 0,
-            S * shape.actions if reads_above(problem) else 0,
+            S * shape.actions if has_levels(problem) else 0,
+            2 * S * shape.actions if has_hints(problem) else 0,
         ),
     )
 

@@ -48,6 +48,7 @@ from belated.learner.backup import (
     unseen,
 )
 from belated.learner.bases.base import BackupRule, Base, Proof
+from belated.learner.bases.chi2_ball import NO_HINT, chi2_bonus, max_over_chi2_ball
 
 
 @kernel
@@ -68,205 +69,6 @@ def chi2_radius(constants: NDArray[np.float64], n: int) -> float:
     return float(factor / n * (root * root))
 
 
-@kernel
-def weighted_moments(
-    stage: Stage, row: Row, centre: float, min_observed: float, min_unobserved: float
-) -> tuple[float, float, float, float]:
-    """Return weighted moments of x = V - centre over a subset of the next states.
-
-    V is V~_{h+1}. The weight of a state y is N' P+(y) = max(M'(h, s, a, y), 1).
-
-    Parameters
-    ----------
-    stage : Stage
-        Values V of the next step.
-    row : Row
-        Counts of (h, s, a), with N' at least 1.
-    centre : float
-        Number subtracted from V.
-    min_observed : float
-        An observed successor is in the subset if its x is at least this number.
-    min_unobserved : float
-        An unobserved state is in the subset if its x is at least this number.
-
-    Returns
-    -------
-    tuple[float, float, float, float]
-        Total weight; weighted mean of x; weighted sum of the squared deviations of x from this
-        mean; lowest x of the unobserved states in the subset, infinite if there are none.
-    """
-    S = stage.v.size
-    # Total weight, mean and lowest unobserved x, in the order of the states.
-    total = 0.0
-    weighted = 0.0
-    lowest = math.inf
-    first = 0
-    for j in range(row.lo, row.hi + 1):
-        end = int(row.succ[j]) if j < row.hi else S
-        for y in range(first, end):  # unobserved
-            x = stage.v[y] - centre
-            if x >= min_unobserved:
-                total += 1.0
-                weighted += x
-                lowest = min(lowest, x)
-        if j < row.hi:
-            x = stage.v[end] - centre
-            if x >= min_observed:
-                total += row.m[j]
-                weighted += row.m[j] * x
-        first = end + 1
-    mean_x = weighted / total
-    # Sum of squared deviations from the mean.
-    squares = 0.0
-    first = 0
-    for j in range(row.lo, row.hi + 1):
-        end = int(row.succ[j]) if j < row.hi else S
-        for y in range(first, end):
-            x = stage.v[y] - centre
-            gap = x - mean_x
-            if x >= min_unobserved:
-                squares += gap * gap
-        if j < row.hi:
-            x = stage.v[end] - centre
-            gap = x - mean_x
-            if x >= min_observed:
-                squares += row.m[j] * (gap * gap)
-        first = end + 1
-    return total, mean_x, squares, lowest
-
-
-@kernel
-def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
-    """Return whether some p in the chi-squared ball has all its mass on the best next states.
-
-    p is a probability vector. The best states are those where V = V~_{h+1} is largest.
-
-    Parameters
-    ----------
-    stage : Stage
-        Values V of the next step; `stage.top` is their maximum.
-    row : Row
-        Counts of (h, s, a), with N' at least 1.
-    eps : float
-        Radius of the ball, above 0.
-
-    Returns
-    -------
-    bool
-        Whether <p, V> = max V for some p in the ball.
-    """
-    best = stage.top
-    elsewhere = float(row.n)
-    # The condition below holds for all values if it holds for the largest possible mass elsewhere
-    # and the smallest possible weight; rounding is monotone, so this is exact.
-    if elsewhere * (1.0 + elsewhere) <= eps * row.n:
-        return True
-    weight = 0.0
-    for y in range(stage.v.size):
-        weight += stage.v[y] == best
-    for j in range(row.lo, row.hi):
-        if stage.v[row.succ[j]] == best:
-            weight += row.m[j] - 1
-            elsewhere -= row.m[j]
-    # The closest such p adds the mass from elsewhere to the best states in proportion to P+.
-    return elsewhere * (1.0 + elsewhere / weight) <= eps * row.n
-
-
-@inlined
-def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
-    """Return the largest <p, V> over the probability vectors p in the chi-squared ball of a row.
-
-    The ball is the set of p with sum_y (p(y) - P^(y))^2 / P+(y) <= eps, where
-    P+(y) = max(P^(y), 1 / N'), and V is V~_{h+1}. Without the constraint p >= 0, the maximiser is
-    P^ + P+ (t (V - m) + shift), where m is the P+-weighted mean of V and t and shift are numbers.
-    States where this expression is negative are removed, and the maximiser over the remaining
-    states is computed. This is repeated until no state is removed (water filling).
-
-    P^ = 0 at unobserved states, and P^ = P+ at observed states. Therefore a state is removed if V
-    is below a threshold; one threshold applies to observed states, another to unobserved states.
-    Unobserved states with V below <P^, V> never have mass.
-
-    Parameters
-    ----------
-    stage : Stage
-        Values V of the next step; `stage.top` is their maximum.
-    row : Row
-        Counts of (h, s, a), with N' at least 1.
-    eps : float
-        Radius of the ball, finite.
-
-    Returns
-    -------
-    float
-        The maximum, which lies between <P^, V> and max V.
-    """
-    centre = mean(stage, row)
-    if eps <= 0.0:
-        return centre
-    best = stage.top
-    if ball_reaches_best(stage, row, eps):
-        return max(centre, best)  # the mean of equal values may be rounded up
-    # Thresholds of x = V - centre; states below them are removed.
-    min_observed = -math.inf
-    min_unobserved = 0.0
-    gain = 0.0
-    for _ in range(stage.v.size):
-        # Moments of the remaining states.
-        total, mean_x, squares, lowest_unobserved = weighted_moments(
-            stage, row, centre, min_observed, min_unobserved
-        )
-        lowest = math.inf
-        removed = 0.0  # observations of removed states; these use removed / N' of eps
-        kept = 0.0
-        for j in range(row.lo, row.hi):
-            x = stage.v[row.succ[j]] - centre
-            if x >= min_observed:
-                kept += row.m[j] * x
-                lowest = min(lowest, x)
-            else:
-                removed += row.m[j]
-        # Maximiser over these states with the remaining radius, times N'.
-        remaining = eps * row.n - removed - removed * removed / total
-        if remaining <= 0.0 or squares < 1e-200:  # by rounding, if only the best states remain
-            gain = (kept + removed * mean_x) / row.n
-            break
-        t = math.sqrt(remaining / squares)
-        gain = (kept + removed * mean_x + t * squares) / row.n
-        # Remove the states where it is negative, or stop if there are none.
-        zero = mean_x - removed / (total * t)  # x at which t (x - mean_x) + shift = 0
-        if lowest_unobserved >= zero and lowest >= zero - 1.0 / t:
-            break
-        min_unobserved = max(min_unobserved, zero)
-        min_observed = max(min_observed, zero - 1.0 / t)
-    return max(centre, min(best, centre + gain))
-
-
-@kernel
-def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
-    """Return the bonus beta = sqrt(eps sum_y P+(y) (V(y) - m)^2).
-
-    V is V~_{h+1}, P+(y) = max(P^(y), 1 / N'), and m is the P+-weighted mean of V. The bonus is an
-    upper bound on <p, V> - <P^, V> for every probability vector p in the chi-squared ball.
-
-    Parameters
-    ----------
-    stage : Stage
-        Values V of the next step.
-    row : Row
-        Counts of (h, s, a), with N' at least 1.
-    eps : float
-        Radius of the ball, finite.
-
-    Returns
-    -------
-    float
-        The bonus.
-    """
-    centre = mean(stage, row)
-    _, _, squares, _ = weighted_moments(stage, row, centre, -math.inf, -math.inf)
-    return math.sqrt(eps * squares / row.n)
-
-
 @inlined
 def chi2_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
     """Return the radius of a row with `n` observations, and 0.
@@ -278,9 +80,13 @@ def chi2_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
 
 @inlined
 def back_up_over_chi2_ball(
-    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> float:
-    """Return Q_h(s, a) of a row with observations; see `chi2_ucrl_exact`.
+    constants: NDArray[np.float64],
+    stage: Stage,
+    row: Row,
+    terms: tuple[float, float],
+    hint: tuple[float, float],
+) -> tuple[float, float, tuple[float, float]]:
+    """Return Q_h(s, a) of a row with observations, its level and a hint; see `chi2_ucrl_exact`.
 
     Parameters
     ----------
@@ -292,20 +98,23 @@ def back_up_over_chi2_ball(
         Counts of (h, s, a), with N' at least 1.
     terms : tuple[float, float]
         Result of `chi2_terms`.
+    hint : tuple[float, float]
+        See `max_over_chi2_ball`.
 
     Returns
     -------
-    float
-        Optimistic value of the row.
+    tuple[float, float, tuple[float, float]]
+        Optimistic value of the row, its level, and the hint for its next backup.
     """
     eps = terms[0]
     if eps == math.inf:
-        return anywhere(stage, row)
+        return anywhere(stage, row), stage.top, hint
     centre = mean(stage, row)
-    return clipped(stage, row, centre, max_over_chi2_ball(stage, row, eps) - centre)
+    best, level, hint = max_over_chi2_ball(stage, row, centre, eps, hint)
+    return clipped(stage, row, centre, best - centre), level, hint
 
 
-@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball))
+@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball, has_level=True, has_hint=True))
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the chi-squared ball.
 
@@ -314,7 +123,8 @@ def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
     """
     if row.n == 0:
         return anywhere(stage, row)
-    return back_up_over_chi2_ball(constants, stage, row, chi2_terms(constants, row.n))
+    terms = chi2_terms(constants, row.n)
+    return back_up_over_chi2_ball(constants, stage, row, terms, NO_HINT)[0]
 
 
 @backup

@@ -126,7 +126,7 @@ def positive_root(b: float, c: float) -> float:
 
 
 @inlined
-def max_over_kl_ball(stage: Stage, row: Row, eps: float, shrinkage: float) -> float:
+def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkage: float) -> float:
     """Return the largest <p, V> over the probability vectors p with KL(P^, p) <= eps.
 
     V is V~_{h+1}. The maximiser p is proportional to P^ / (nu - V) on the observed states, where nu
@@ -139,6 +139,8 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float, shrinkage: float) -> fl
         Values V of the next step; `stage.top` is their maximum.
     row : Row
         Counts of (h, s, a), with N' at least 1.
+    centre : float
+        Mean of the next value, <P^, V>.
     eps : float
         Radius of the ball, at least 0.
     shrinkage : float
@@ -149,19 +151,20 @@ def max_over_kl_ball(stage: Stage, row: Row, eps: float, shrinkage: float) -> fl
     float
         The maximum, which lies between <P^, V> and max V.
     """
-    centre = mean(stage, row)
     if eps < 1e-30:  # the relative gain is below 1e-15
         return centre
 
     # Largest observed value, and its distance from the mean.
+    best = stage.top
     top = stage.v[row.succ[row.lo]]
+    if row.hi - row.lo == 1:  # as below; this condition is known early
+        return float(max(centre, min(best, centre - (best - top) * shrinkage)))
     for j in range(row.lo + 1, row.hi):
         top = max(top, stage.v[row.succ[j]])
     mean_gap = 0.0
     for j in range(row.lo, row.hi):
         mean_gap += row.m[j] * (top - stage.v[row.succ[j]])
     mean_gap /= row.n
-    best = stage.top
     if mean_gap < 1e-150:  # V is constant on the observed states, and f = 0
         return float(max(centre, min(best, centre - (best - top) * shrinkage)))
 
@@ -245,7 +248,8 @@ def back_up_over_kl_ball(
     """
     eps, shrinkage = terms
     centre = mean(stage, row)
-    return clipped(stage, row, centre, max_over_kl_ball(stage, row, eps, shrinkage) - centre)
+    best = max_over_kl_ball(stage, row, centre, eps, shrinkage)
+    return clipped(stage, row, centre, best - centre)
 
 
 @backup(terms=RowTerms(kl_terms, back_up_over_kl_ball))

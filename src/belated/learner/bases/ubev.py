@@ -19,13 +19,52 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice
+from belated.compiled import inlined
 from belated.elementary import log
 from belated.episode import Shape
-from belated.learner.backup import Row, Stage, anywhere, backup, cap, mean, rest
+from belated.learner.backup import Row, RowTerms, Stage, anywhere, backup, cap, mean, rest
 from belated.learner.bases.base import BackupRule, Base, Proof
 
 
-@backup(elementwise=True)
+@inlined
+def ubev_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
+    """Return the terms of a row with `n` observations: phi, and 0.
+
+    The second term is not used. `constants` is described at `ubev`.
+    """
+    loglog = log(log(max(math.e, n)))
+    return math.sqrt((2 * loglog + constants[0]) / n), 0.0
+
+
+@inlined
+def back_up_with_phi(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
+) -> float:
+    """Return Q_h(s, a) of a row with observations; see `ubev`.
+
+    Parameters
+    ----------
+    constants : NDArray
+        See `ubev`.
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    terms : tuple[float, float]
+        Result of `ubev_terms`.
+
+    Returns
+    -------
+    float
+        Optimistic value of the row.
+    """
+    _, scale, use_span = constants
+    value_range = stage.top - stage.low if use_span else rest(stage)
+    upper = mean(stage, row) + scale * value_range * terms[0]
+    return min(cap(stage), row.reward + min(stage.top, upper))
+
+
+@backup(elementwise=True, terms=RowTerms(ubev_terms, back_up_with_phi))
 def ubev(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
 
@@ -34,12 +73,7 @@ def ubev(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """
     if row.n == 0:
         return anywhere(stage, row)
-    log_term, scale, use_span = constants
-    value_range = stage.top - stage.low if use_span else rest(stage)
-    loglog = log(log(max(math.e, row.n)))
-    phi = math.sqrt((2 * loglog + log_term) / row.n)
-    upper = mean(stage, row) + scale * value_range * phi
-    return min(cap(stage), row.reward + min(stage.top, upper))
+    return back_up_with_phi(constants, stage, row, ubev_terms(constants, row.n))
 
 
 @dataclass(frozen=True)

@@ -81,8 +81,8 @@ def half_width(row: Row, m: int, scale: float, log: float) -> float:
 
 
 @inlined
-def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
-    """Return the largest <p, V> over the probability vectors p in the box.
+def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> tuple[float, float]:
+    """Return the largest <p, V> over the probability vectors p in the box, and its level.
 
     V is V~_{h+1}. The box is the set of p with |p(y) - P^(y)| <= b(y) for every state y, where b(y)
     is the result of `half_width`.
@@ -98,10 +98,12 @@ def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
 
     Returns
     -------
-    float
-        The maximum, which lies between <P^, V> and max V.
+    tuple[float, float]
+        The maximum, which lies between <P^, V> and max V; and the lowest V among the best states,
+        which receive the mass. Other values of V are not read, except those of the successors.
     """
     top = stage.top
+    level = top
     smallest = scale * (6.0 * log / row.n)  # b of the states without observations
     # Lower every probability to the lower end of its interval; b is at least the smallest b.
     free = 0.0
@@ -123,8 +125,9 @@ def max_over_box(stage: Stage, row: Row, scale: float, log: float) -> float:
             b = half_width(row, m, scale, log)
             added = min(free, min(m / row.n, b) + b)
         free -= added
-        gain -= added * (top - stage.v[y])
-    return min(top, mean(stage, row) + gain)
+        level = stage.v[y]
+        gain -= added * (top - level)
+    return min(top, mean(stage, row) + gain), level
 
 
 @kernel
@@ -184,7 +187,7 @@ def ucrl2b_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
 @inlined
 def back_up_over_box(
     constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> float:
+) -> tuple[float, float]:
     """Return Q_h(s, a) of a row with observations, with the maximum of <p, V> over the box.
 
     Parameters
@@ -200,15 +203,15 @@ def back_up_over_box(
 
     Returns
     -------
-    float
-        Optimistic value of the row.
+    tuple[float, float]
+        Optimistic value of the row, and its level.
     """
     # Eq. 4 with beta = max <p, V> - <P^, V>, which is at most H' since V <= H'.
-    best = max_over_box(stage, row, constants[0], terms[0])
-    return min(cap(stage), row.reward + best)
+    best, level = max_over_box(stage, row, constants[0], terms[0])
+    return min(cap(stage), row.reward + best), level
 
 
-@backup(terms=RowTerms(ucrl2b_terms, back_up_over_box))
+@backup(terms=RowTerms(ucrl2b_terms, back_up_over_box, has_level=True))
 def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the box.
 
@@ -217,7 +220,7 @@ def ucrl2b_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> floa
     """
     if row.n == 0:
         return anywhere(stage, row)
-    return back_up_over_box(constants, stage, row, ucrl2b_terms(constants, row.n))
+    return back_up_over_box(constants, stage, row, ucrl2b_terms(constants, row.n))[0]
 
 
 @backup

@@ -42,6 +42,8 @@ def first_best(q: Floats, h: int, s: int, A: int) -> int:
     int
         Action.
     """
+    if A == 2:  # without a branch, which would often be mispredicted
+        return int(q[h, 2 * s + 1] > q[h, 2 * s])
     best = 0
     for a in range(1, A):
         if q[h, s * A + a] > q[h, s * A + best]:
@@ -207,7 +209,7 @@ def back_up(
     h : int
         Step.
     rows : NDArray
-        (S * A) array whose first `count` entries are the rows to compute, each s * A + a.
+        Array whose first `count` entries are the rows to compute, each s * A + a.
     count : int
         Number of rows to compute.
     """
@@ -215,7 +217,7 @@ def back_up(
     H, S = table.actions.shape
     pooled = counts.visits.shape[0] == 1
     visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
-    first = 0 if pooled else h * rows.size
+    first = 0 if pooled else h * table.q.shape[1]
     observed = count_steps(counts) if config.samples else 0
     batch.rows(
         BackupCall(
@@ -224,7 +226,7 @@ def back_up(
             h=h,
             horizon=H,
             states=S,
-            actions=rows.size // S,
+            actions=table.q.shape[1] // S,
             v=address(table.v[h + 1]),
             visits=address(visits),
             top=table.top[h + 1],
@@ -246,6 +248,10 @@ def back_up(
             term_n=address(scratch.term_n),
             first_terms=address(scratch.terms[0]),
             second_terms=address(scratch.terms[1]),
+            has_levels=scratch.levels.size > 0,
+            levels=address(scratch.levels[h]),
+            has_hints=scratch.hints.size > 0,
+            hints=address(scratch.hints[h]),
         )
     )
     if config.fixed.size > 0:

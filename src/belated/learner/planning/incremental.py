@@ -28,7 +28,7 @@ from belated.learner.planning.full import (
 )
 from belated.learner.planning.packed import pack, packed_width
 from belated.learner.planning.stages import store_stage
-from belated.learner.planning.stale import list_stale, store_means
+from belated.learner.planning.stale import list_stale
 from belated.learner.state import (
     MAX_SMALL_STAGE,
     READS_BEST,
@@ -113,7 +113,8 @@ def maximise_changed(
     moved : int
         Number of states whose value changed.
     extremes_moved : bool
-        Whether the largest or smallest value of the step may have changed.
+        Whether the largest value of the step may have changed, or the smallest value in a way that
+        every row is affected or all values must be searched.
     highest : float
         Largest value of the states whose value changed, before or after the change.
     """
@@ -122,6 +123,7 @@ def maximise_changed(
     A = table.q.shape[1] // S
     moved = 0
     extremes_moved = False
+    reads_low = config.reads == READS_EXTREMES
     highest = -math.inf
     for i in range(found):
         s = int(scratch.states[i])
@@ -133,7 +135,10 @@ def maximise_changed(
         old = table.v[h, s]
         if new != old:
             top, low = table.top[h], table.low[h]
-            extremes_moved = extremes_moved or not low < old < top or not low <= new <= top
+            if old == top or new > top or (old == low < new) or (new < low and reads_low):
+                extremes_moved = True
+            elif new < low and config.reads >= READS_BEST:
+                table.low[h] = new
             highest = max(highest, old, new)
             table.v[h, s] = new
             scratch.moved[moved] = s
@@ -174,6 +179,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     highest = -math.inf  # largest value of these states, before or after the change
     whole = False  # whether a change at step h + 1 affects every row of step h
+    reads_all = config.reads >= READS_EVERYTHING and scratch.levels.size == 0
     h = H
     while h > 0:
         h -= 1
@@ -198,10 +204,8 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
             rows = scratch.rows
         if listed > 0:
             back_up(batch, config, state, plan, h, rows, listed)
-        if scratch.means.size > 0:
-            store_means(scratch, state.counts, table.v[h + 1], h, rows, listed)
         # 2. Store the new values, and take the maximum in the states in which a Q changed.
-        if whole and config.reads >= READS_EVERYTHING:  # the next step needs no list of states
+        if whole and reads_all:  # the next step needs no list of states
             tolerance = tie_tolerance(config)
             q, v, greedy = table.q[h], table.v[h], table.actions[h]
             any_moved, switched = store_stage(scratch.out, q, v, greedy, config.monotone, tolerance)
@@ -216,7 +220,8 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         whole = (
             moved > 0
             and config.reads >= READS_BEST
-            and survey_values(table, h, config.reads, extremes_moved)
+            and (extremes_moved or reads_all or config.reads == READS_ORDER)
+            and survey_values(table, h, config.reads, reads_all, extremes_moved)
         )
 
 
@@ -264,7 +269,9 @@ def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> No
 
 
 @kernel
-def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) -> bool:
+def survey_values(
+    table: PlanTable, h: int, reads: int, reads_all: bool, extremes_moved: bool
+) -> bool:
     """Update the order or the extremes of V~_h after some of its values have changed.
 
     The order lists the states by V~_h; the extremes are the largest and the smallest V~_h.
@@ -278,6 +285,8 @@ def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) ->
         Step whose values changed.
     reads : int
         Inputs of the backup, as an index into `READS`.
+    reads_all : bool
+        Whether every row reads all values; see `RowTerms.has_level`.
     extremes_moved : bool
         Whether the largest or smallest value may have changed.
 
@@ -286,11 +295,9 @@ def survey_values(table: PlanTable, h: int, reads: int, extremes_moved: bool) ->
     bool
         Whether the backup of every row of step h - 1 must be computed again.
     """
+    top, low = table.top[h], table.low[h]
     if reads == READS_ORDER:
         order_states(table, h)
     elif extremes_moved:
-        top, low = table.top[h], table.low[h]
         find_extremes(table, h)
-        if reads < READS_EVERYTHING:
-            return top != table.top[h] or (reads == READS_EXTREMES and low != table.low[h])
-    return reads >= READS_EVERYTHING
+    return reads_all or top != table.top[h] or (reads == READS_EXTREMES and low != table.low[h])

@@ -1,10 +1,5 @@
 """Lists of the rows of a step whose backup incremental planning computes again."""
 
-import math
-
-import numpy as np
-from numpy.typing import NDArray
-
 from belated.compiled import inlined
 from belated.episode import Floats
 from belated.learner.counts import Counts
@@ -30,11 +25,11 @@ def list_row(scratch: Scratch, row: int, listed: int) -> int:
     int
         New number of rows in the list.
     """
-    if scratch.row_stamp[row] == scratch.stamp[0]:
-        return listed
+    # without a branch, which would often be mispredicted
+    is_new = scratch.row_stamp[row] != scratch.stamp[0]
     scratch.row_stamp[row] = scratch.stamp[0]
     scratch.rows[listed] = row
-    return listed + 1
+    return listed + is_new
 
 
 @inlined
@@ -61,12 +56,24 @@ def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: i
     int
         New number of rows in the list.
     """
-    first = stage * scratch.rows.size
+    first = stage * scratch.all_rows.size
     link = counts.head[stage, y]
     while link != END:
         listed = list_row(scratch, counts.link_row[link] - first, listed)
         link = counts.link_next[link]
     return listed
+
+
+@inlined
+def is_any_level(levels: Floats, highest: float) -> bool:
+    """Return whether some number in `levels` is at most `highest`.
+
+    The loop has no branches, so that the compiler vectorises it.
+    """
+    found = 0
+    for i in range(levels.size):
+        found |= levels[i] <= highest
+    return found != 0
 
 
 @inlined
@@ -82,8 +89,8 @@ def list_stale(
     """List the stale rows of a step, whose values must be computed again.
 
     A row is stale if it has new observations, if one of its successors has a changed value, or if
-    the backup reads "above" and a changed value is at least the mean value of its successors. With
-    `reads_visits`, a row is also stale if one of its successors has a changed visit count.
+    a changed value is at least its level (`RowTerms.has_level`). With `reads_visits`, a row is also
+    stale if one of its successors has a changed visit count.
 
     This list is complete unless a change at step h + 1, such as a new largest value, affects every
     row of step h.
@@ -115,7 +122,7 @@ def list_stale(
     """
     pooled = counts.visits.shape[0] == 1
     stage = 0 if pooled else h
-    first = stage * scratch.rows.size
+    first = stage * scratch.all_rows.size
     listed = 0
     # Rows with new observations.
     row = touched.head[stage]
@@ -125,51 +132,17 @@ def list_stale(
     # Rows with a successor whose value changed.
     for i in range(moved):
         listed = list_readers(scratch, counts, stage, scratch.moved[i], listed)
-    # Rows that read a changed value because it is at least the mean of their successors.
-    if moved > 0:
-        for i in range(scratch.means.shape[1]):
-            if scratch.means[h, i] <= highest:
+    # Rows that read a changed value because it is at least their level.
+    if moved > 0 and is_any_level(scratch.levels[h], highest):
+        for i in range(scratch.levels.shape[1]):
+            if scratch.levels[h, i] <= highest:
                 listed = list_row(scratch, i, listed)
     # Rows with a successor whose visit count changed.
     if reads_visits:
         next_stage = 0 if pooled else h + 1
         row = touched.head[next_stage]
         while row != END:
-            y = scratch.state_of[row - next_stage * scratch.rows.size]
+            y = scratch.state_of[row - next_stage * scratch.all_rows.size]
             listed = list_readers(scratch, counts, stage, y, listed)
             row = touched.after[row]
     return listed
-
-
-@inlined
-def store_means(
-    scratch: Scratch, counts: Counts, v: Floats, h: int, rows: NDArray[np.int32], count: int
-) -> None:
-    """Store the mean value <P^, V~_{h+1}> of the successors of some rows of a step.
-
-    The means are stored in `scratch.means`, for `list_stale`. They are computed as in
-    `belated.learner.backup.mean`, with the same rounding. The mean of a row without observations is
-    infinite: its backup reads no value except the largest.
-
-    Parameters
-    ----------
-    scratch : Scratch
-        Working memory, changed in place.
-    counts : Counts
-        Observed transitions.
-    v : Floats
-        (S) values V~_{h+1}.
-    h : int
-        Step.
-    rows : NDArray
-        (S * A) array whose first `count` entries are the rows, each s * A + a.
-    count : int
-        Number of rows.
-    """
-    first = 0 if counts.visits.shape[0] == 1 else h * rows.size
-    for i in range(count):
-        row = first + rows[i]
-        total = 0.0
-        for j in range(counts.start[row], counts.start[row] + counts.size[row]):
-            total += counts.m[j] * v[counts.succ[j]]
-        scratch.means[h, rows[i]] = total / counts.n[row] if counts.n[row] > 0 else math.inf
