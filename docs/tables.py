@@ -15,6 +15,7 @@ A mean of runs is shown with half the width of its 95 % confidence interval.
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import bases_tables
@@ -29,6 +30,7 @@ from belated.sweep.study import Study, read_study
 from belated.sweep.sweep import sweep
 from belated.theory.bonus import BASES
 from belated.theory.table import find_row
+from lateness_bias import measure
 from measured import digest, extract, mean_text, read_data, write_data
 
 ROOT = Path(__file__).parent.parent
@@ -197,7 +199,14 @@ LATENESS_PAGE = "docs/lateness-that-tells.md"
 PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "proofs": ("docs/algorithms.md", proofs),
     "calibrations": ("docs/reproduction-calibrated.md", calibrations),
-    "lateness-bias": (LATENESS_PAGE, lateness_tables.bias_table),
+    "lateness-bias": (
+        LATENESS_PAGE,
+        partial(lateness_tables.bias_table, lateness_tables.STUDIES[0]),
+    ),
+    "lateness-bias-icu": (
+        LATENESS_PAGE,
+        partial(lateness_tables.bias_table, lateness_tables.STUDIES[1]),
+    ),
     "lateness-regret": (LATENESS_PAGE, lateness_tables.regret_table),
     "lateness-cost": (LATENESS_PAGE, lateness_tables.cost_table),
 }
@@ -305,9 +314,9 @@ def store_lateness(name: str) -> None:
     stored = lateness_tables.read_stored()
     stored[f"{name} cells"] = digest(study.cells())
     stored[f"{name} regrets"] = lateness_tables.extract_regrets(results)
-    if name == lateness_tables.STUDIES[0]:
-        seeds = lateness_tables.BIAS_SEEDS
-        stored["bias"] = [row for seed in seeds for row in lateness_tables.measure_bias(seed)]
+    tasks = lateness_tables.bias_tasks(name)
+    if tasks:
+        stored[f"{name} bias"] = measure(tasks, ROOT / "results" / f"{name}-bias")
     lateness_tables.write_stored(stored)
 
 
