@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,8 @@ from belated.learner.updaters import UPDATER_NAMES
 from belated.mdp.play import play
 from belated.options import Stages
 
-Rows = tuple[Ints, Ints, Ints, Floats]
-"""Steps, pairs s A + a, next states and rewards of visits; arrays of the same length."""
+Visits = tuple[Ints, Ints, Ints, Floats]
+"""Steps, numbers s A + a of state and action, next states and rewards of visits, as arrays."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def estimated_value(
     return float(world.start @ value)
 
 
-def visits(episodes: Sequence[Episode], actions: int) -> Rows:
+def visits(episodes: Sequence[Episode], actions: int) -> Visits:
     """Return the visits of `episodes` in a world with the number `actions` of actions."""
     if not episodes:
         none = np.zeros(0, np.int64)
@@ -155,15 +156,16 @@ class BiasTask:
     def run(self, folder: Path) -> None:
         """Measure the bias under every law with every updater, and write it to the file."""
         rows = []
-        for delay in self.delays:
-            for updater in self.updaters:
-                setting = BiasSetting(
-                    self.world, self.base, updater, delay, self.times, self.stages
-                )
-                bias = [round(x, 4) for x in setting.curve(self.seed).tolist()]
-                rows.append({"delay": delay, "updater": updater, "bias": bias})
-        text = json.dumps({"task": self.key, "rows": rows})
+        for delay, updater in product(self.delays, self.updaters):
+            curve = self.setting(delay, updater).curve(self.seed)
+            bias = [round(x, 4) for x in curve.tolist()]
+            rows.append({"delay": delay, "updater": updater, "bias": bias})
+        text = json.dumps({"task": repr(self), "rows": rows})
         write_atomically(self.path(folder), text.encode())
+
+    def setting(self, delay: str, updater: str) -> BiasSetting:
+        """Return one of the settings: that with the law `delay` and the `updater`."""
+        return BiasSetting(self.world, self.base, updater, delay, self.times, self.stages)
 
     def read(self, folder: Path) -> list[dict[str, Any]] | None:
         """Return the results in `folder`, by setting; None if there are none of this task."""
@@ -171,15 +173,10 @@ class BiasTask:
             found = json.loads(self.path(folder).read_text())
         except OSError:
             return None
-        if found["task"] != self.key:
+        if found["task"] != repr(self):  # computed with other laws, updaters or times
             return None
         name = {"world": self.world, "base": self.label, "seed": self.seed}
         return [name | row for row in found["rows"]]
-
-    @property
-    def key(self) -> str:
-        """Text that contains everything that determines the results."""
-        return repr(self)
 
 
 def measure(tasks: Sequence[BiasTask], folder: Path) -> list[dict[str, Any]]:

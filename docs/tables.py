@@ -274,8 +274,9 @@ def replace_table(name: str, page: str, block: str) -> None:
 
 def main(wanted: list[str]) -> None:
     """Compute missing cells, and write the tables named in `wanted`, or all if it is empty."""
-    for name in set(wanted) & set(lateness_tables.STUDIES):
-        store_lateness(name)
+    for name in lateness_tables.STUDIES:
+        if name in wanted or name.removesuffix("-q-learning") in wanted:
+            store_lateness(name)
     for name, (page, plain_lines) in PLAIN_TABLES.items():
         of_study = page == LATENESS_PAGE and set(wanted) & set(lateness_tables.STUDIES)
         if (

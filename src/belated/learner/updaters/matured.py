@@ -137,6 +137,9 @@ class Matured(Updater):
     def next_plan_s(self, planned_s: float) -> float | None:
         return self.updater.next_plan_s(planned_s)
 
+    def expected_plans(self, episodes: int, rows: int) -> float:
+        return self.updater.expected_plans(episodes, rows)
+
     def for_simulation(self, law: DelayLaw) -> Self:
         if self.unit == "seconds":
             raise ValueError(
