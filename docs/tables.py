@@ -58,6 +58,7 @@ ABOUT = {  # source, what it needs, cost of an update
     ),
     "chi2-ucrl": ("Neu, Pike-Burke 2020", "N', M', K", "O(HS²A)"),
     "psrl": ("Osband, Russo, Van Roy 2013", "N', M', a prior", "O(HS²A) gamma variables"),
+    "rlsvi": ("Russo 2019", "N', M', k", "O(HSA Γ), HSA normal variables"),
     "q-learning": ("Jin et al. 2018", "Q, the order of arrival, K", "O(H) an episode"),
     "epsilon-greedy": ("baseline", "N', M'", "O(rows that change)"),
     "random": ("baseline", "nothing", "none"),
@@ -71,7 +72,9 @@ def guarantee(base: str, updater: str) -> str:
         return "none: explores all the same" if updater == "explicit" else "regret 0"
     if base == "q-learning" and updater == "multi":
         return "M f(K/M), f = H^2 sqrt(SAT)"
-    if base == "psrl":
+    if base == "rlsvi" and updater == "multi":
+        return "M f(K/M), f = H^(5/2) S^(3/2) sqrt(AT), in expectation"
+    if base in ("psrl", "rlsvi"):
         return "none for this algorithm; for linear MDPs Kuang et al. 2023"
     if base not in BASES:
         return "none known"
