@@ -108,6 +108,10 @@ def test_a_slow_first_cell_does_not_count_for_the_others() -> None:
         ({"updater": "lazy:1"}, {"updater": "lazy:100"}),
         ({"updater": "lazy:auto"}, {"updater": "active"}),
         ({"base": "ucbvi-ch"}, {"base": "kl-ucrl"}),
+        ({"updater": "scheduled:50"}, {"updater": "scheduled:5"}),
+        ({"updater": "batched:doubling"}, {"updater": "lazy:1"}),
+        ({"updater": "matured:100:batched:doubling"}, {"updater": "matured:100:lazy:100"}),
+        ({"base": "rlsvi", "updater": "scheduled:9"}, {"base": "rlsvi"}),
     ],
 )
 def test_larger_cells_are_expected_to_take_longer(

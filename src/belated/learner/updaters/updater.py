@@ -1,6 +1,7 @@
 """Base class of the updaters: rules that decide when a learner plans."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Protocol, Self
 
@@ -41,6 +42,11 @@ class DelayLaw(Protocol):
     @property
     def name(self) -> str:
         """Name of the law."""
+        ...
+
+    @property
+    def groups(self) -> Sequence["DelayLaw"]:
+        """Laws from which the played episode selects one; the law itself if it does not depend."""
         ...
 
     @property
