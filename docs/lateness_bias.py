@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from itertools import product
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -143,8 +142,7 @@ class BiasTask:
     world: str
     label: str  # name of the learner
     base: str
-    delays: tuple[str, ...]
-    updaters: tuple[str, ...]
+    settings: tuple[tuple[str, str], ...]  # delay law and updater of each run
     times: tuple[int, ...]
     stages: Stages
     seed: int
@@ -154,9 +152,9 @@ class BiasTask:
         return folder / f"{self.world}-{self.label}-{self.seed}.json"
 
     def run(self, folder: Path) -> None:
-        """Measure the bias under every law with every updater, and write it to the file."""
+        """Measure the bias in every setting, and write it to the file."""
         rows = []
-        for delay, updater in product(self.delays, self.updaters):
+        for delay, updater in self.settings:
             curve = self.setting(delay, updater).curve(self.seed)
             bias = [round(x, 4) for x in curve.tolist()]
             rows.append({"delay": delay, "updater": updater, "bias": bias})

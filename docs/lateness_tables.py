@@ -6,6 +6,7 @@ docs/data/lateness-that-tells.json and writes the tables; the tests read the sto
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -127,8 +128,10 @@ def bias_tasks(study: str) -> list[BiasTask]:
             world,
             label,
             BASES[label],
-            (*LAWS[world], CONTROL),
-            tuple(SHOWN[study]),
+            (
+                *product((*LAWS[world], CONTROL), ("active", MATURED)),
+                *((law, "active") for law in dict.fromkeys(MATCHED[world]) if law != CONTROL),
+            ),
             TIMES[world],
             "pooled" if world == ICU and label != "q-learning" else "each",
             seed,

@@ -66,8 +66,9 @@ def test_the_bias_of_a_run_comes_out_again(study: str, world: str, base: str) ->
         for task in lateness_tables.bias_tasks(study)
         if (task.world, task.label, task.seed) == (world, base, 0)
     )
-    curve = task.setting(task.delays[0], "active").curve(task.seed)
-    stored = lateness_tables.bias_by_setting()[world, task.delays[0], base, "active"]
+    delay, updater = task.settings[0]
+    curve = task.setting(delay, updater).curve(task.seed)
+    stored = lateness_tables.bias_by_setting()[world, delay, base, updater]
     assert curve == pytest.approx(stored[0], abs=1e-4)
 
 
@@ -108,7 +109,7 @@ def test_the_command_computes_what_is_missing_and_stores_it(
         'updaters = ["active"]\ndelays = ["constant:1"]\nrewards = "unknown"\n'
     )
     task = lateness_bias.BiasTask(
-        "chain-2", "ucrl2", "ucrl2", ("constant:1",), ("active",), (2, 4), "each", 0
+        "chain-2", "ucrl2", "ucrl2", (("constant:1", "active"),), (2, 4), "each", 0
     )
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "ROOT", tmp_path)
