@@ -195,18 +195,30 @@ def interval(values: Sequence[float] | Floats, digits: int = 0, unit: float = 1)
 
 def bias_table(study: str) -> Iterator[str]:
     """Yield the lines of the table of the biases of `study`, in percent of V*."""
-    columns = [(updater, time) for updater, times in SHOWN[study].items() for time in times]
-    titles = [f"{updater.partition(':')[0].title()}, {time:,}" for updater, time in columns]
+    active, matured = SHOWN[study]["active"], SHOWN[study][MATURED]
+    compared = (active[0], active[-1])
+    titles = (
+        *(f"Active, {time:,}" for time in active),
+        *(f"Active − independent, {time:,}" for time in compared),
+        *(f"Matured, {time:,}" for time in matured),
+    )
     yield f"| World | Law | Learner | {' | '.join(titles)} |"
-    yield "| --- | --- | --- |" + " ---: |" * len(columns)
+    yield "| --- | --- | --- |" + " ---: |" * len(titles)
     of = bias_by_setting()
     for world in BIAS_WORLDS[study]:
+        matched = dict(zip(LAWS[world], MATCHED[world], strict=True))
         for delay, name in {**LAWS[world], CONTROL: "independent: all late"}.items():
             for base in BIAS_BASES[world]:
-                cells = (
-                    interval(of[world, delay, base, updater][:, TIMES[world].index(time)], 1, 100)
-                    for updater, time in columns
-                )
+                late, old = (of[world, delay, base, u] for u in ("active", MATURED))
+                other = of[world, matched.get(delay, CONTROL), base, "active"]
+                shown = [(late, time) for time in active]
+                shown += [(late - other, time) for time in compared]
+                shown += [(old, time) for time in matured]
+                cells = [
+                    interval(values[:, TIMES[world].index(time)], 1, 100) for values, time in shown
+                ]
+                if delay == CONTROL:
+                    cells[len(active) : -len(matured)] = [""] * len(compared)
                 yield f"| {world} | {name} | {base} | {' | '.join(cells)} |"
 
 

@@ -22,15 +22,13 @@ VALUE_COST: Final = 0.05
 """Estimated time of a plan for each triple of step, state and action, in addition to `PLAN_COST`.
 The unit is the time of an episode without its steps and plans."""
 
-BASE_COSTS: Final = {
-    "psrl": 50.0,
-    "kl-ucrl": 10.0,
-    "rlsvi": 10.0,
-    "epsilon-greedy": 4.0,
-    "ucrl2": 2.0,
-}
+BASE_COSTS: Final = {"kl-ucrl": 10.0, "rlsvi": 5.0, "epsilon-greedy": 4.0, "ucrl2": 2.0}
 """Map from the name of a base to the factor by which its `VALUE_COST` is multiplied. The factor of
 all other bases is 1."""
+
+SUCCESSOR_COSTS: Final = {"psrl": 3.0}
+"""Map from the name of a base to a number that is added to this factor for each state. It contains
+the bases that draw a random number for each possible successor."""
 
 MIN_CELLS: Final = 3
 """Minimum number of finished cells with the same world, base and updater as an unfinished cell for
@@ -49,7 +47,8 @@ def expected_cost(cell: Cell, shape: Shape) -> float:
         plans: float = cell.episodes
     else:
         plans = updater.expected_plans(cell.episodes, S * A * (H if cell.stages == "each" else 1))
-    plan = PLAN_COST + H * S * A * VALUE_COST * BASE_COSTS.get(cell.base, 1.0)
+    factor = BASE_COSTS.get(cell.base, 1.0) + S * SUCCESSOR_COSTS.get(cell.base, 0.0)
+    plan = PLAN_COST + H * S * A * VALUE_COST * factor
     return len(cell.seeds) * (cell.episodes * (1 + H * STEP_COST) + plans * plan)
 
 
