@@ -118,6 +118,9 @@ BIAS_BASES = {
 REGRET_BASES = {**BIAS_BASES, ICU: ("ucrl2", "ucbvi-bf", "q-learning")}
 """Learners whose regret is measured, by world."""
 
+DIGITS = {"chain-5": 0, "riverswim-6": 0, ICU: 1}
+"""Decimals of regrets in the tables, by world."""
+
 Numbers = dict[str, Any]
 
 
@@ -251,9 +254,12 @@ def regret_table() -> Iterator[str]:
             for base in REGRET_BASES[world]:
                 active, matured = (of[world, base, delay, u] for u in ("active", MATURED))
                 independent = of[world, base, matched, "active"]
-                cells = map(
-                    interval,
-                    (active, independent, active - independent, matured, matured - active),
+                cells = (
+                    interval(regrets, DIGITS[world])
+                    for regrets in (
+                        *(active, independent, active - independent),
+                        *(matured, matured - active),
+                    )
                 )
                 yield f"| {world} | {name} | {base} | {' | '.join(cells)} |"
 
@@ -267,5 +273,5 @@ def cost_table() -> Iterator[str]:
     for world, bases in REGRET_BASES.items():
         for delay in INDEPENDENT:
             for base in bases:
-                cells = (interval(of[world, base, delay, updater]) for updater in UPDATERS)
+                cells = (interval(of[world, base, delay, u], DIGITS[world]) for u in UPDATERS)
                 yield f"| {world} | {delay} | {base} | {' | '.join(cells)} |"
