@@ -225,14 +225,21 @@ def bias_table(study: str) -> Iterator[str]:
                 yield f"| {world} | {name} | {base} | {' | '.join(cells)} |"
 
 
-def bias_by_setting() -> dict[tuple[str, str, str, str], Floats]:
-    """Return the stored biases, (seeds, times), by world, delay, base and updater."""
-    found: dict[tuple[str, str, str, str], list[list[float]]] = {}
-    stored = read_stored()
-    for row in (row for study in BIAS_WORLDS for row in stored[f"{study} bias"]):
+def group_biases(rows: Sequence[Numbers]) -> list[Numbers]:
+    """Return one row for each setting of `rows`, with the biases of all seeds."""
+    found: dict[tuple[str, ...], list[list[float]]] = {}
+    for row in rows:
         setting = (row["world"], row["delay"], row["base"], row["updater"])
         found.setdefault(setting, []).append(row["bias"])
-    return {setting: np.array(curves) for setting, curves in found.items()}
+    names = ("world", "delay", "base", "updater", "bias")
+    return [dict(zip(names, (*key, curves), strict=True)) for key, curves in found.items()]
+
+
+def bias_by_setting() -> dict[tuple[str, str, str, str], Floats]:
+    """Return the stored biases, (seeds, times), by world, delay, base and updater."""
+    stored = read_stored()
+    rows = [row for study in BIAS_WORLDS for row in stored[f"{study} bias"]]
+    return {(r["world"], r["delay"], r["base"], r["updater"]): np.array(r["bias"]) for r in rows}
 
 
 def regrets_by_setting() -> dict[tuple[str, str, str, str], Floats]:

@@ -320,7 +320,8 @@ def store_lateness(name: str) -> None:
     stored[f"{name} regrets"] = lateness_tables.extract_regrets(results)
     tasks = lateness_tables.bias_tasks(name)
     if tasks:
-        stored[f"{name} bias"] = measure(tasks, ROOT / "results" / f"{name}-bias")
+        biases = measure(tasks, ROOT / "results" / f"{name}-bias")
+        stored[f"{name} bias"] = lateness_tables.group_biases(biases)
     lateness_tables.write_stored(stored)
 
 
