@@ -104,7 +104,7 @@ def test_pooled_averages_are_over_all_steps_and_nothing_follows_a_terminal_state
 def test_the_command_computes_what_is_missing_and_stores_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "small.toml").write_text(
+    (tmp_path / "small").write_text(
         'name = "small"\nepisodes = 4\nseeds = 2\nworlds = ["chain-2"]\nbases = ["ucrl2"]\n'
         'updaters = ["active"]\ndelays = ["constant:1"]\nrewards = "unknown"\n'
     )
@@ -114,7 +114,7 @@ def test_the_command_computes_what_is_missing_and_stores_it(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tables, "ROOT", tmp_path)
     monkeypatch.setattr(tables, "PLAIN_TABLES", {})
-    monkeypatch.setattr(lateness_tables, "DATA", tmp_path / "docs" / "data" / "numbers.json")
+    monkeypatch.setattr(lateness_tables, "DATA", tmp_path / "numbers.json")
     monkeypatch.setattr(lateness_tables, "STUDIES", ("small",))
     monkeypatch.setattr(lateness_tables, "bias_tasks", {"small": [task]}.get)
     tables.main(["small"])
