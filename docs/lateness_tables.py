@@ -20,10 +20,25 @@ from lateness_bias import BiasTask
 DATA = Path(__file__).parent / "data" / "lateness-that-tells.json"
 """File of the stored numbers."""
 
-STUDIES = ("lateness-that-tells", "lateness-that-tells-icu", "lateness-that-tells-icu-q-learning")
+STUDIES = (
+    "lateness-that-tells",
+    "lateness-that-tells-icu",
+    "lateness-that-tells-icu-q-learning",
+    "lateness-that-tells-updaters",
+)
+"""Studies. The last two are computed with the study whose name begins theirs."""
 ICU = "icu-sepsis-5"
 MATURED = "matured:101:active"
-UPDATERS = ("active", "lazy:10", "batched:doubling", "scheduled:50", MATURED)
+UPDATERS = {
+    "active": "active",
+    "lazy:10": "lazy, α = 10",
+    "batched:doubling": "batched, doubling",
+    "scheduled:50": "scheduled, every 50",
+    MATURED: "matured, 101",
+    "explicit": "explicit exploration",
+    "multi": "multi-instance",
+}
+"""Title of the column of each updater in the table of costs."""
 INDEPENDENT = ("geometric:50", "constant:50")
 
 BASES = {
@@ -273,12 +288,12 @@ def regret_table() -> Iterator[str]:
 
 def cost_table() -> Iterator[str]:
     """Yield the lines of the table of the regrets of all updaters under independent laws."""
-    names = ("active", "lazy, α = 10", "batched, doubling", "scheduled, every 50", "matured, 101")
-    yield f"| World | Delay | Learner | {' | '.join(names)} |"
+    yield f"| World | Delay | Learner | {' | '.join(UPDATERS.values())} |"
     yield "| --- | --- | --- |" + " ---: |" * len(UPDATERS)
     of = regrets_by_setting()
     for world, bases in REGRET_BASES.items():
         for delay in INDEPENDENT:
             for base in bases:
-                cells = (interval(of[world, base, delay, u], DIGITS[world]) for u in UPDATERS)
+                found = (of.get((world, base, delay, updater)) for updater in UPDATERS)
+                cells = ("" if x is None else interval(x, DIGITS[world]) for x in found)
                 yield f"| {world} | {delay} | {base} | {' | '.join(cells)} |"

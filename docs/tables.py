@@ -6,7 +6,8 @@ of its cells, so that a test can detect an outdated table. Two tables need no st
 the declarations of the bases, and `calibrations`, from a file of `belated calibrate --table`.
 
 The longer studies bases-under-delay, delay-scaling, delay-scaling-means, lateness-that-tells and
-lateness-that-tells-icu are computed only if they are named. Their numbers are stored in docs/data,
+lateness-that-tells-icu are computed only if they are named; the last two include the studies whose
+names begin with theirs and end in -updaters or -q-learning. Their numbers are stored in docs/data,
 from which the tables are written.
 
 A mean of runs is shown with half the width of its 95 % confidence interval.
@@ -278,7 +279,7 @@ def replace_table(name: str, page: str, block: str) -> None:
 def main(wanted: list[str]) -> None:
     """Compute missing cells, and write the tables named in `wanted`, or all if it is empty."""
     for name in lateness_tables.STUDIES:
-        if name in wanted or name.removesuffix("-q-learning") in wanted:
+        if {name, name.removesuffix("-q-learning").removesuffix("-updaters")} & set(wanted):
             store_lateness(name)
     for name, (page, plain_lines) in PLAIN_TABLES.items():
         of_study = page == LATENESS_PAGE and set(wanted) & set(lateness_tables.STUDIES)

@@ -22,6 +22,7 @@ NAMES = [name for name, (page, _) in tables.PLAIN_TABLES.items() if page == tabl
         ("lateness-that-tells", 4000),
         ("lateness-that-tells-icu", 360),
         ("lateness-that-tells-icu-q-learning", 180),
+        ("lateness-that-tells-updaters", 160),
     ],
 )
 def test_the_study_has_the_stated_cells_and_its_numbers_are_stored(name: str, cells: int) -> None:
