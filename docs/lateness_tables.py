@@ -1,47 +1,83 @@
 """Numbers of docs/lateness-that-tells.md: the bias of estimates, and regrets under dependent laws.
 
-`python docs/tables.py lateness-that-tells` computes what is missing, stores it in
+`python docs/tables.py` with the names in `STUDIES` computes what is missing, stores it in
 docs/data/lateness-that-tells.json and writes the tables; the tests read the stored numbers.
 """
 
 import json
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import special
 
-import belated as bl
-from belated.delays.selector import group_of
-from belated.episode import Episode, Floats, Ints, Policy
-from belated.learner.updaters import UPDATER_NAMES
-from belated.mdp.play import play
+from belated.episode import Floats
 from belated.sweep.results import Results
+from lateness_bias import BiasTask
 
 DATA = Path(__file__).parent / "data" / "lateness-that-tells.json"
 """File of the stored numbers."""
 
-STUDIES = ("lateness-that-tells", "lateness-that-tells-icu")
+STUDIES = (
+    "lateness-that-tells",
+    "lateness-that-tells-icu",
+    "lateness-that-tells-icu-q-learning",
+    "lateness-that-tells-updaters",
+)
+"""Studies. The last two are computed with the study whose name begins theirs."""
 ICU = "icu-sepsis-5"
 MATURED = "matured:101:active"
-UPDATERS = ("active", "lazy:10", "batched:doubling", "scheduled:50", MATURED)
-LEARNERS = {
+UPDATERS = {
+    "active": "active",
+    "lazy:10": "lazy, α = 10",
+    "batched:doubling": "batched, doubling",
+    "scheduled:50": "scheduled, every 50",
+    MATURED: "matured, 101",
+    "explicit": "explicit exploration",
+    "multi": "multi-instance",
+}
+"""Title of the column of each updater in the table of costs."""
+INDEPENDENT = ("geometric:50", "constant:50")
+
+BASES = {
     "ucrl2": "ucrl2:scale=0.03",
     "ucbvi-bf": "ucbvi-bf:preset=two_term,scale=0.03",
     "q-learning": "q-learning:scale=0.03",
+    "psrl": "psrl",
+    "rlsvi": "rlsvi:scale=0.003",
 }
-INDEPENDENT = ("geometric:50", "constant:50")
+"""Learners, with their options as in the studies."""
 
-LAWS = {
-    "by_return:0=constant:0,0.5=uniform:50": "good outcomes late",
-    "by_return:0=uniform:50,0.5=constant:0": "bad outcomes late",
-    "by_return:0=constant:0,0.5=never:0.9:constant:0": "90 % of good outcomes never reported",
-    "by_return:0=constant:0,0.5=never:1:constant:0": "good outcomes never reported",
-    "by_action:0=constant:0,1=uniform:50": "first action 1 late",
-    "by_state:2:2=uniform:50,else=constant:0": "state 2 at step 2 late",
+LATE, NEVER = "uniform:50", "never:1:constant:0"
+MOSTLY_NEVER = "never:0.9:constant:0"
+
+SMALL_LAWS = {
+    f"by_return:0=constant:0,0.5={LATE}": "good outcomes late",
+    f"by_return:0={LATE},0.5=constant:0": "bad outcomes late",
+    f"by_return:0=constant:0,0.5={MOSTLY_NEVER}": "90 % of good outcomes never reported",
+    f"by_return:0=constant:0,0.5={NEVER}": "good outcomes never reported",
+    f"by_action:0=constant:0,1={LATE}": "first action 1 late",
+    f"by_state:2:2={LATE},else=constant:0": "state 2 at step 2 late",
 }
-"""Description of each dependent law of the first study."""
+"""Description of each dependent law on chain and RiverSwim."""
+
+STAY = "713=constant:0,714=constant:0,715=constant:0"
+ICU_LAWS = {
+    f"by_state:20:714={LATE},else=constant:0": "survivors late",
+    f"by_state:20:714=constant:0,else={LATE}": "all but survivors late",
+    f"by_state:20:714={MOSTLY_NEVER},else=constant:0": "90 % of survivors never reported",
+    f"by_state:20:714={NEVER},else=constant:0": "survivors never reported",
+    f"by_return:0=constant:0,0.5={LATE}": "episodes with a reward late",
+    f"by_return:0=constant:0,0.5={MOSTLY_NEVER}": "90 % of episodes with a reward never reported",
+    f"by_action:1={LATE},else=constant:0": "first treatment 1 late",
+    f"by_state:5:{STAY},else={LATE}": "stays of more than 5 steps late",
+}
+"""Description of each dependent law on ICU-Sepsis, where 714 is the state of survivors."""
+
+LAWS = {"chain-5": SMALL_LAWS, "riverswim-6": SMALL_LAWS, ICU: ICU_LAWS}
+"""Dependent laws of each world, with their descriptions."""
 
 MATCHED = {
     "chain-5": (
@@ -60,122 +96,67 @@ MATCHED = {
         "uniform:50",
         "mixture:0.79=constant:0,0.21=uniform:50",
     ),
+    ICU: (
+        "mixture:0.21=constant:0,0.79=uniform:50",
+        "mixture:0.79=constant:0,0.21=uniform:50",
+        "never:0.711:constant:0",
+        "never:0.79:constant:0",
+        "mixture:0.5=constant:0,0.5=uniform:50",
+        "never:0.45:constant:0",
+        "mixture:0.89=constant:0,0.11=uniform:50",
+        "mixture:0.49=constant:0,0.51=uniform:50",
+    ),
 }
 """Independent law with the same shares under the optimal policy, for each law of `LAWS`."""
 
-ICU_LAWS = {
-    "by_return:0=constant:0,0.5=uniform:50": (
-        "survivors late",
-        "mixture:0.21=constant:0,0.79=uniform:50",
-    ),
-    "by_return:0=constant:0,0.5=never:0.9:constant:0": (
-        "90 % of survivors never reported",
-        "never:0.711:constant:0",
-    ),
-    "by_action:1=uniform:50,else=constant:0": (
-        "first treatment 1 late",
-        "",
-    ),
-}
-"""Description and independent law of each dependent law on ICU-Sepsis; the last has none."""
-
 CONTROL = "uniform:50"
+"""Independent law under which the bias is measured for comparison."""
+
+BIAS_WORLDS = {STUDIES[0]: ("chain-5", "riverswim-6"), STUDIES[1]: (ICU,)}
+"""Worlds in which the bias is measured, by the study with which it is computed."""
 BIAS_SEEDS = range(10)
-BIAS_EPISODES = 2000
-TIMES = tuple(range(100, BIAS_EPISODES + 1, 100))
-"""Numbers of episodes after which the bias is measured."""
-SHOWN = {"active": (100, 500, 2000), MATURED: (500, 2000)}
-"""Those of `TIMES` that are in the table, by updater."""
+SMALL_TIMES = tuple(range(100, 2001, 100))
+TIMES = {"chain-5": SMALL_TIMES, "riverswim-6": SMALL_TIMES, ICU: tuple(range(50, 501, 50))}
+"""Numbers of episodes after which the bias is measured, by world."""
+SHOWN = {
+    STUDIES[0]: {"active": (100, 500, 2000), MATURED: (500, 2000)},
+    STUDIES[1]: {"active": (100, 250, 500), MATURED: (250, 500)},
+}
+"""Those of `TIMES` that are in the table of a study, by updater."""
+
+BIAS_BASES = {
+    "chain-5": tuple(BASES),
+    "riverswim-6": tuple(BASES),
+    ICU: ("ucrl2", "ucbvi-bf", "q-learning", "rlsvi"),
+}
+"""Learners whose bias is measured, by world."""
+REGRET_BASES = {**BIAS_BASES, ICU: ("ucrl2", "ucbvi-bf", "q-learning")}
+"""Learners whose regret is measured, by world."""
+
+DIGITS = {"chain-5": 0, "riverswim-6": 0, ICU: 1}
+"""Decimals of regrets in the tables, by world."""
 
 Numbers = dict[str, Any]
 
 
-def delays_of(law: bl.delays.Law, episodes: Sequence[Episode], world: bl.MDP, seed: int) -> Ints:
-    """Return the delay under `law` of each of the `episodes` 1, 2, ... of a run in `world`."""
-    choices = np.array([group.draw(seed=seed, episodes=len(episodes)) for group in law.groups])
-    selector = law.selector(world.shape)
-    groups = [group_of(selector, episode, world.shape) for episode in episodes]
-    return choices[groups, np.arange(len(episodes))]
-
-
-def estimated_value(world: bl.MDP, policy: Ints, episodes: Sequence[Episode]) -> float:
-    """Return the value of `policy` in the model that is estimated from `episodes`.
-
-    For each step, state and action, mean reward and transition probabilities are the averages over
-    `episodes`, without any bonus. Where there is no visit, they are the true ones, so that a lack
-    of data is not counted as bias. No state may be terminal.
-    """
-    H, S, A = world.shape.table
-    states = np.array([episode.states for episode in episodes], np.int64).reshape(-1, H + 1)
-    actions = np.array([episode.actions for episode in episodes], np.int64).reshape(-1, H)
-    paid = np.array([episode.rewards for episode in episodes], float).reshape(-1, H)
-    p, r = true_model(world)
-    value = np.zeros(S)
-    for h in reversed(range(H)):
-        pair = states[:, h] * A + actions[:, h]
-        visits = np.bincount(pair, minlength=S * A)
-        moves = np.bincount(pair * S + states[:, h + 1], minlength=S * A * S).reshape(-1, S)
-        sums = np.bincount(pair, paid[:, h], minlength=S * A) + moves @ value
-        q = np.where(visits > 0, sums / np.maximum(visits, 1), r + p @ value)
-        value = q.reshape(S, A)[np.arange(S), policy[h]]
-    return float(world.start @ value)
-
-
-def true_model(world: bl.MDP) -> tuple[Floats, Floats]:
-    """Return the transition probabilities, (S A, S), and the mean rewards, (S A), of `world`."""
-    S, A = world.shape.states, world.shape.actions
-    p = np.zeros((S * A, S))
-    for row in range(S * A):
-        entries = slice(world.ptr[row], world.ptr[row + 1])
-        p[row, world.succ[entries]] = np.diff(world.cum[entries], prepend=0)
-    return p, world.rewards.reshape(-1)
-
-
-def bias_curve(world_name: str, base: str, updater: str, delay: str, seed: int) -> Floats:
-    """Return the bias of one run at `TIMES`, as a share of V*.
-
-    It is the estimated value of the policy of the next episode, from the feedback counted so far,
-    minus its true value.
-    """
-    world, law = bl.world(world_name), bl.delays.parse(delay)
-    run = bl.simulate(
-        world,
-        base=base,
-        updater=updater,
-        delay=delay,
-        episodes=BIAS_EPISODES + 1,
-        rewards="unknown",
-        seed=seed,
-        trace=True,
-    )
-    assert run.policies is not None
-    policies = run.policies
-    played = [
-        play(world, Policy(policies[k - 1]), seed=seed, episode=k)
-        for k in range(1, BIAS_EPISODES + 1)
-    ]
-    age = getattr(UPDATER_NAMES.parse(updater), "age", 1)
-    counted_at = np.arange(1, BIAS_EPISODES + 1) + np.maximum(
-        np.minimum(delays_of(law, played, world, seed), 2 * BIAS_EPISODES), age - 1
-    )
-    curve = []
-    for time in TIMES:
-        counted = [played[i] for i in np.flatnonzero(counted_at[:time] <= time)]
-        policy = policies[time]
-        truth = bl.policy_value(world, Policy(policy))
-        curve.append(estimated_value(world, policy, counted) - truth)
-    return np.array(curve) / bl.optimal_value(world)
-
-
-def measure_bias(seed: int) -> list[Numbers]:
-    """Return the bias of each learner under each law, with the updaters of `SHOWN`, for `seed`."""
+def bias_tasks(study: str) -> list[BiasTask]:
+    """Return the measurements of biases that belong to `study`."""
     return [
-        {"world": world, "base": label, "delay": delay, "updater": updater, "seed": seed}
-        | {"bias": [round(x, 4) for x in bias_curve(world, base, updater, delay, seed).tolist()]}
-        for world in MATCHED
-        for label, base in LEARNERS.items()
-        for delay in (*LAWS, CONTROL)
-        for updater in SHOWN
+        BiasTask(
+            world,
+            label,
+            BASES[label],
+            (
+                *product((*LAWS[world], CONTROL), ("active", MATURED)),
+                *((law, "active") for law in dict.fromkeys(MATCHED[world]) if law != CONTROL),
+            ),
+            TIMES[world],
+            "pooled" if world == ICU and label != "q-learning" else "each",
+            seed,
+        )
+        for world in BIAS_WORLDS.get(study, ())
+        for label in BIAS_BASES[world]
+        for seed in BIAS_SEEDS
     ]
 
 
@@ -230,30 +211,50 @@ def interval(values: Sequence[float] | Floats, digits: int = 0, unit: float = 1)
     return f"{mean:,.{digits}f} ± {half_width(numbers):,.{digits}f}"
 
 
-def bias_table() -> Iterator[str]:
-    """Yield the lines of the table of biases, in percent of V*."""
-    columns = [(updater, time) for updater, times in SHOWN.items() for time in times]
-    titles = [f"{updater.partition(':')[0].title()}, {time:,}" for updater, time in columns]
+def bias_table(study: str) -> Iterator[str]:
+    """Yield the lines of the table of the biases of `study`, in percent of V*."""
+    active, matured = SHOWN[study]["active"], SHOWN[study][MATURED]
+    compared = (active[0], active[-1])
+    titles = (
+        *(f"Active, {time:,}" for time in active),
+        *(f"Active − independent, {time:,}" for time in compared),
+        *(f"Matured, {time:,}" for time in matured),
+    )
     yield f"| World | Law | Learner | {' | '.join(titles)} |"
-    yield "| --- | --- | --- |" + " ---: |" * len(columns)
+    yield "| --- | --- | --- |" + " ---: |" * len(titles)
     of = bias_by_setting()
-    for world in MATCHED:
-        for delay, name in {**LAWS, CONTROL: "independent: all late"}.items():
-            for base in LEARNERS:
-                cells = (
-                    interval(of[world, delay, base, updater][:, TIMES.index(time)], 1, 100)
-                    for updater, time in columns
-                )
+    for world in BIAS_WORLDS[study]:
+        matched = dict(zip(LAWS[world], MATCHED[world], strict=True))
+        for delay, name in {**LAWS[world], CONTROL: "independent: all late"}.items():
+            for base in BIAS_BASES[world]:
+                late, old = (of[world, delay, base, u] for u in ("active", MATURED))
+                other = of[world, matched.get(delay, CONTROL), base, "active"]
+                shown = [(late, time) for time in active]
+                shown += [(late - other, time) for time in compared]
+                shown += [(old, time) for time in matured]
+                cells = [
+                    interval(values[:, TIMES[world].index(time)], 1, 100) for values, time in shown
+                ]
+                if delay == CONTROL:
+                    cells[len(active) : -len(matured)] = [""] * len(compared)
                 yield f"| {world} | {name} | {base} | {' | '.join(cells)} |"
+
+
+def group_biases(rows: Sequence[Numbers]) -> list[Numbers]:
+    """Return one row for each setting of `rows`, with the biases of all seeds."""
+    found: dict[tuple[str, ...], list[list[float]]] = {}
+    for row in rows:
+        setting = (row["world"], row["delay"], row["base"], row["updater"])
+        found.setdefault(setting, []).append(row["bias"])
+    names = ("world", "delay", "base", "updater", "bias")
+    return [dict(zip(names, (*key, curves), strict=True)) for key, curves in found.items()]
 
 
 def bias_by_setting() -> dict[tuple[str, str, str, str], Floats]:
     """Return the stored biases, (seeds, times), by world, delay, base and updater."""
-    found: dict[tuple[str, str, str, str], list[list[float]]] = {}
-    for row in read_stored()["bias"]:
-        setting = (row["world"], row["delay"], row["base"], row["updater"])
-        found.setdefault(setting, []).append(row["bias"])
-    return {setting: np.array(curves) for setting, curves in found.items()}
+    stored = read_stored()
+    rows = [row for study in BIAS_WORLDS for row in stored[f"{study} bias"]]
+    return {(r["world"], r["delay"], r["base"], r["updater"]): np.array(r["bias"]) for r in rows}
 
 
 def regrets_by_setting() -> dict[tuple[str, str, str, str], Floats]:
@@ -270,34 +271,29 @@ def regret_table() -> Iterator[str]:
     )
     yield "| --- | --- | --- |" + " ---: |" * 5
     of = regrets_by_setting()
-    for world, base, delay, name, matched in compared():
-        active, matured = (of[world, base, delay, u] for u in ("active", MATURED))
-        compare = ["", ""]
-        if matched:
-            independent = of[world, base, matched, "active"]
-            compare = [interval(independent), interval(active - independent)]
-        cells = [interval(active), *compare, interval(matured), interval(matured - active)]
-        yield f"| {world} | {name} | {base} | {' | '.join(cells)} |"
-
-
-def compared() -> Iterator[tuple[str, str, str, str, str]]:
-    """Yield world, learner, dependent law, its description and its independent law."""
-    for world, laws in MATCHED.items():
-        for (delay, name), matched in zip(LAWS.items(), laws, strict=True):
-            for base in LEARNERS:
-                yield world, base, delay, name, matched
-    for delay, (name, matched) in ICU_LAWS.items():
-        yield ICU, "ucrl2", delay, name, matched
+    for world, laws in LAWS.items():
+        for (delay, name), matched in zip(laws.items(), MATCHED[world], strict=True):
+            for base in REGRET_BASES[world]:
+                active, matured = (of[world, base, delay, u] for u in ("active", MATURED))
+                independent = of[world, base, matched, "active"]
+                cells = (
+                    interval(regrets, DIGITS[world])
+                    for regrets in (
+                        *(active, independent, active - independent),
+                        *(matured, matured - active),
+                    )
+                )
+                yield f"| {world} | {name} | {base} | {' | '.join(cells)} |"
 
 
 def cost_table() -> Iterator[str]:
     """Yield the lines of the table of the regrets of all updaters under independent laws."""
-    names = ("active", "lazy, α = 10", "batched, doubling", "scheduled, every 50", "matured, 101")
-    yield f"| World | Delay | Learner | {' | '.join(names)} |"
+    yield f"| World | Delay | Learner | {' | '.join(UPDATERS.values())} |"
     yield "| --- | --- | --- |" + " ---: |" * len(UPDATERS)
     of = regrets_by_setting()
-    for world in (*MATCHED, ICU):
+    for world, bases in REGRET_BASES.items():
         for delay in INDEPENDENT:
-            for base in LEARNERS if world in MATCHED else ("ucrl2",):
-                cells = (interval(of[world, base, delay, updater]) for updater in UPDATERS)
+            for base in bases:
+                found = (of.get((world, base, delay, updater)) for updater in UPDATERS)
+                cells = ("" if x is None else interval(x, DIGITS[world]) for x in found)
                 yield f"| {world} | {delay} | {base} | {' | '.join(cells)} |"

@@ -196,24 +196,23 @@ def draw_updating(figure: Figure, data: Data) -> None:
 
 
 LATENESS_CURVES = {
-    "good outcomes late": ("by_return:0=constant:0,0.5=uniform:50", "active"),
-    "bad outcomes late": ("by_return:0=uniform:50,0.5=constant:0", "active"),
-    "90 % of good outcomes never": ("by_return:0=constant:0,0.5=never:0.9:constant:0", "active"),
-    "independent: all late": (lateness_tables.CONTROL, "active"),
-    "good outcomes late, matured": (
-        "by_return:0=constant:0,0.5=uniform:50",
-        lateness_tables.MATURED,
-    ),
+    "good outcomes late": (0, "active"),
+    "bad outcomes late": (1, "active"),
+    "90 % of good outcomes never": (2, "active"),
+    "independent: all late": (None, "active"),
+    "good outcomes late, matured": (0, lateness_tables.MATURED),
 }
-"""Delay law and updater of each curve of the picture of biases."""
+"""Number of the law in `lateness_tables.LAWS`, or None for the independent one, and updater of each
+curve of the picture of biases."""
 
 
 def lateness_data() -> Data:
     """Return the stored bias of UCRL2 over episodes: mean and confidence interval, by world."""
     stored = lateness_tables.bias_by_setting()
     found: Data = {}
-    for world in lateness_tables.MATCHED:
-        for label, (delay, updater) in LATENESS_CURVES.items():
+    for world, laws in lateness_tables.LAWS.items():
+        for label, (number, updater) in LATENESS_CURVES.items():
+            delay = lateness_tables.CONTROL if number is None else list(laws)[number]
             curves = 100 * stored[world, delay, "ucrl2", updater]
             half = lateness_tables.half_width(curves)
             found[f"{world}/{label}"] = [curves.mean(axis=0).tolist(), half.tolist()]
@@ -222,9 +221,9 @@ def lateness_data() -> Data:
 
 def draw_lateness(figure: Figure, data: Data) -> None:
     """Draw the biases in `data` over episodes on `figure`."""
-    times = lateness_tables.TIMES
-    for axes, world in zip(
-        figure.subplots(1, 2, sharey=True), lateness_tables.MATCHED, strict=True
+    worlds = lateness_tables.TIMES
+    for axes, (world, times) in zip(
+        figure.subplots(1, len(worlds), sharey=True), worlds.items(), strict=True
     ):
         for label, colour in zip(LATENESS_CURVES, PALETTE, strict=False):
             mean, half = np.array(data[f"{world}/{label}"])
@@ -316,7 +315,7 @@ PICTURES: dict[str, Picture | Dashboard | Theory] = {
     "bases-under-delay-100": Picture((11, 7), lambda: bases_data(100), draw_bases),
     "bases-under-delay-500": Picture((11, 7), lambda: bases_data(500), draw_bases),
     "scaling": Picture((13, 3.6), scaling_data, draw_scaling),
-    "lateness-that-tells": Picture((10, 3.8), lateness_data, draw_lateness),
+    "lateness-that-tells": Picture((12, 3.8), lateness_data, draw_lateness),
     "theory": Theory(),
     "dashboard": Dashboard(),
 }

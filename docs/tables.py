@@ -6,7 +6,8 @@ of its cells, so that a test can detect an outdated table. Two tables need no st
 the declarations of the bases, and `calibrations`, from a file of `belated calibrate --table`.
 
 The longer studies bases-under-delay, delay-scaling, delay-scaling-means, lateness-that-tells and
-lateness-that-tells-icu are computed only if they are named. Their numbers are stored in docs/data,
+lateness-that-tells-icu are computed only if they are named; the last two include the studies whose
+names begin with theirs and end in -updaters or -q-learning. Their numbers are stored in docs/data,
 from which the tables are written.
 
 A mean of runs is shown with half the width of its 95 % confidence interval.
@@ -15,6 +16,7 @@ A mean of runs is shown with half the width of its 95 % confidence interval.
 import re
 import sys
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import bases_tables
@@ -29,6 +31,7 @@ from belated.sweep.study import Study, read_study
 from belated.sweep.sweep import sweep
 from belated.theory.bonus import BASES
 from belated.theory.table import find_row
+from lateness_bias import measure
 from measured import digest, extract, mean_text, read_data, write_data
 
 ROOT = Path(__file__).parent.parent
@@ -56,6 +59,7 @@ ABOUT = {  # source, what it needs, cost of an update
     ),
     "chi2-ucrl": ("Neu, Pike-Burke 2020", "N', M', K", "O(HS²A)"),
     "psrl": ("Osband, Russo, Van Roy 2013", "N', M', a prior", "O(HS²A) gamma variables"),
+    "rlsvi": ("Russo 2019", "N', M', k", "O(HSA Γ), HSA normal variables"),
     "q-learning": ("Jin et al. 2018", "Q, the order of arrival, K", "O(H) an episode"),
     "epsilon-greedy": ("baseline", "N', M'", "O(rows that change)"),
     "random": ("baseline", "nothing", "none"),
@@ -69,7 +73,9 @@ def guarantee(base: str, updater: str) -> str:
         return "none: explores all the same" if updater == "explicit" else "regret 0"
     if base == "q-learning" and updater == "multi":
         return "M f(K/M), f = H^2 sqrt(SAT)"
-    if base == "psrl":
+    if base == "rlsvi" and updater == "multi":
+        return "M f(K/M), f = H^(5/2) S^(3/2) sqrt(AT), in expectation"
+    if base in ("psrl", "rlsvi"):
         return "none for this algorithm; for linear MDPs Kuang et al. 2023"
     if base not in BASES:
         return "none known"
@@ -197,7 +203,14 @@ LATENESS_PAGE = "docs/lateness-that-tells.md"
 PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "proofs": ("docs/algorithms.md", proofs),
     "calibrations": ("docs/reproduction-calibrated.md", calibrations),
-    "lateness-bias": (LATENESS_PAGE, lateness_tables.bias_table),
+    "lateness-bias": (
+        LATENESS_PAGE,
+        partial(lateness_tables.bias_table, lateness_tables.STUDIES[0]),
+    ),
+    "lateness-bias-icu": (
+        LATENESS_PAGE,
+        partial(lateness_tables.bias_table, lateness_tables.STUDIES[1]),
+    ),
     "lateness-regret": (LATENESS_PAGE, lateness_tables.regret_table),
     "lateness-cost": (LATENESS_PAGE, lateness_tables.cost_table),
 }
@@ -265,8 +278,9 @@ def replace_table(name: str, page: str, block: str) -> None:
 
 def main(wanted: list[str]) -> None:
     """Compute missing cells, and write the tables named in `wanted`, or all if it is empty."""
-    for name in set(wanted) & set(lateness_tables.STUDIES):
-        store_lateness(name)
+    for name in lateness_tables.STUDIES:
+        if {name, name.removesuffix("-q-learning").removesuffix("-updaters")} & set(wanted):
+            store_lateness(name)
     for name, (page, plain_lines) in PLAIN_TABLES.items():
         of_study = page == LATENESS_PAGE and set(wanted) & set(lateness_tables.STUDIES)
         if (
@@ -305,9 +319,10 @@ def store_lateness(name: str) -> None:
     stored = lateness_tables.read_stored()
     stored[f"{name} cells"] = digest(study.cells())
     stored[f"{name} regrets"] = lateness_tables.extract_regrets(results)
-    if name == lateness_tables.STUDIES[0]:
-        seeds = lateness_tables.BIAS_SEEDS
-        stored["bias"] = [row for seed in seeds for row in lateness_tables.measure_bias(seed)]
+    tasks = lateness_tables.bias_tasks(name)
+    if tasks:
+        biases = measure(tasks, ROOT / "results" / f"{name}-bias")
+        stored[f"{name} bias"] = lateness_tables.group_biases(biases)
     lateness_tables.write_stored(stored)
 
 

@@ -125,7 +125,12 @@ ERRORS = [
     ("updater", "batched:9-5", "increase from each to the next, got [9, 5].", ""),
     ("updater", "scheduled:0", "every must be at least 1, got 0.", ""),
     ("updater", "matured:-3:active", "age must be at least 0, got -3.", ""),
-    ("updater", "matured:5", "updater must be an Updater such as Active(), or its name", "got 5."),
+    (
+        "updater",
+        "matured:5",
+        "updater must be an Updater such as Active(), or its name",
+        "got 5; the form as text is matured:AGE:UPDATER.",
+    ),
     ("updater", "own_parts:OwnBase", "updater 'own_parts:OwnBase' must give an Updater", ""),
     ("delay", "geometrc:100", "delay must be one of constant:MEAN, ", "mean 'geometric:100'?"),
     ("delay", "geometric", "delay 'geometric' needs mean, as in 'geometric:MEAN'.", ""),

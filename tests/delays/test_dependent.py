@@ -118,6 +118,8 @@ def test_never_and_weekly_apply_to_each_of_the_laws() -> None:
         (lambda: by_action({0: "constant:5"}, step=-1), r"step must be at least 0, got -1\.$"),
         (lambda: by_return([1, 1], ["constant:5"] * 3), r"increasing, got 1 after 1\.$"),
         (lambda: by_return([0], ["constant:5"] * 2), r"above 0 and increasing, got 0\.$"),
+        (lambda: parse("by_return:0=constant:5,nan=constant:1"), r"increasing, got nan\.$"),
+        (lambda: parse("by_return:0=constant:5,inf=constant:1"), r"increasing, got inf\.$"),
         (lambda: by_return([1], ["constant:5"]), r"must have 2 laws for 1 edges.*got 1\.$"),
         (
             lambda: by_action({0: by_state(0, {0: "constant:5"})}),

@@ -130,7 +130,26 @@ def test_a_share_is_the_age_by_which_the_law_has_returned_it() -> None:
     assert share.age == 18  # delays 0 .. 17 are back at the start of i + 18
 
 
+def test_a_share_is_that_of_every_kind_of_episodes_if_delays_depend_on_them() -> None:
+    law = bl.delays.by_return([0.5], ["constant:3", "uniform:10"])
+    share = bl.Matured(bl.Active(), share=18 / 21).for_simulation(law)
+    assert share.age == 18
+    seasons = bl.delays.by_return([0.5], ["constant:3", "by_time:5=constant:1,5=constant:2"])
+    with pytest.raises(ValueError, match="share needs a delay law that does not change with time"):
+        bl.Matured(bl.Active(), share=0.9).for_simulation(seasons)
+
+
 # Batches and schedules
+
+
+@pytest.mark.parametrize(
+    "updater",
+    ["batched:doubling", "batched:minimax", "batched:3-9", "batched:400", "scheduled:7"],
+)
+def test_the_expected_plans_are_those_of_a_run_without_delay(updater: str) -> None:
+    run = bl.simulate(a_world(), base=BASE, updater=updater, delay="constant:0", episodes=60)
+    assert UPDATER_NAMES.parse(updater).expected_plans(60, rows=12) == run.epochs
+    assert UPDATER_NAMES.parse(f"matured:5:{updater}").expected_plans(60, rows=12) == run.epochs
 
 
 def test_the_number_of_batches_is_reported() -> None:
@@ -214,7 +233,7 @@ def test_a_name_gives_the_updater_and_the_updater_its_name(text: str, updater: A
         (lambda: bl.Matured(bl.MultiInstance(), age=5), "updater must not be MultiInstance"),
         (lambda: bl.Matured("matured:3:active", age=5), "updater must not be a second Matured"),
         (lambda: bl.Matured(7, age=5), "updater must be an Updater such as Active"),
-        (lambda: UPDATER_NAMES.parse("matured:500"), "updater must be an Updater such as Active"),
+        (lambda: UPDATER_NAMES.parse("matured:500"), "got 500; the form as text is matured:AGE:"),
         (lambda: bl.Batched([5, 5, 9]), r"increase from each to the next, got \[5, 5, 9\]."),
         (lambda: bl.Batched([]), "grid must hold at least one number"),
         (lambda: bl.Batched([0, 4]), "grid must be at least 1, got 0."),

@@ -157,6 +157,15 @@ def test_fewer_treatments_are_those_that_clinicians_take_most_often():
     )
 
 
+def test_the_data_are_read_once_and_worlds_share_no_arrays(monkeypatch):
+    first = icu_sepsis(treatments=3)
+    monkeypatch.setattr(module, "ZipFile", None)
+    second = icu_sepsis(treatments=3, horizon=5)
+    assert np.array_equal(first.prob, second.prob)
+    for name in ("ptr", "succ", "prob", "rewards", "start"):
+        assert not np.shares_memory(getattr(first, name), getattr(second, name))
+
+
 @pytest.mark.parametrize("number", [0, 26])
 def test_a_number_of_treatments_out_of_range_is_rejected(number):
     with pytest.raises(ValueError, match="treatments must"):

@@ -108,6 +108,10 @@ def test_a_slow_first_cell_does_not_count_for_the_others() -> None:
         ({"updater": "lazy:1"}, {"updater": "lazy:100"}),
         ({"updater": "lazy:auto"}, {"updater": "active"}),
         ({"base": "ucbvi-ch"}, {"base": "kl-ucrl"}),
+        ({"updater": "scheduled:50"}, {"updater": "scheduled:5"}),
+        ({"updater": "batched:doubling"}, {"updater": "lazy:1"}),
+        ({"updater": "matured:100:batched:doubling"}, {"updater": "matured:100:lazy:100"}),
+        ({"base": "rlsvi", "updater": "scheduled:9"}, {"base": "rlsvi"}),
     ],
 )
 def test_larger_cells_are_expected_to_take_longer(
@@ -119,3 +123,25 @@ def test_larger_cells_are_expected_to_take_longer(
         return expected_cost(cell, chain_shape(cell))
 
     assert cost(**cheap) < cost(**dear)
+
+
+MEASURED_ON_RIVERSWIM: dict[str, tuple[float, ...]] = {
+    "ucrl2": (10.8, 5.7, 4.2, 4.3, 12.0),
+    "ucbvi-bf": (8.4, 5.7, 4.1, 4.2, 8.6),
+    "q-learning": (7.0, 6.4, 4.5, 4.5, 5.9),
+    "psrl": (155.4, 31.0, 4.6, 7.0, 153.2),
+    "rlsvi": (42.2, 14.3, 4.0, 4.7, 42.3),
+}
+"""Microseconds for an episode of the study lateness-that-tells on riverswim-6, by base and, in
+their order, the updaters of the study."""
+
+
+def test_expected_times_of_all_updaters_are_near_the_measured_ones() -> None:
+    updaters = ("active", "lazy:10", "batched:doubling", "scheduled:50", "matured:101:active")
+    ratios = []
+    for base, measured in MEASURED_ON_RIVERSWIM.items():
+        for updater, microseconds in zip(updaters, measured, strict=True):
+            cell = Cell(world="riverswim-6", base=base, delay="uniform:50", updater=updater,
+                        episodes=2000, seeds=(0,))  # fmt: skip
+            ratios.append(microseconds / expected_cost(cell, Shape(6, 2, 20)))
+    assert max(ratios) < 6 * min(ratios)

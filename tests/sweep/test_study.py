@@ -54,6 +54,19 @@ def test_bases_can_be_omitted_in_a_world() -> None:
     assert {cell.digest for cell in rest} < {cell.digest for cell in cells}
 
 
+def test_a_table_of_an_updater_is_short_for_its_name_with_options() -> None:
+    tables = [
+        {"name": "matured", "updater": "lazy:10", "age": 500},
+        {"name": "batched", "grid": [10, 100]},
+        {"name": "scheduled", "every": 9, "unit": "arrivals"},
+    ]
+    names = ["matured:500:lazy:10", "batched:10-100", "scheduled:9,unit=arrivals"]
+    cells = Study(**{**GOOD, "updaters": tables}).cells()
+    assert [c.digest for c in cells] == [
+        c.digest for c in Study(**{**GOOD, "updaters": names}).cells()
+    ]
+
+
 @pytest.mark.parametrize(
     ("omit", "message"),
     [
@@ -144,6 +157,11 @@ delays = ["constant:0"]
             'updaters = ["lazzy:10"]',
             r"updater must be one of active, lazy:ALPHA, .* got 'lazzy:10'",
         ),
+        (
+            'updaters = [{name = "lazzy", alpha = 10}]',
+            r"updater 'lazzy' must be one of active, lazy, .* in a table",
+        ),
+        ('updaters = [{name = "batched", grid = [5, 5]}]', r"grid must .* got \[5, 5\]"),
         ('updaters = ["lazy:0.5"]', r"alpha must be at least 1 .*, got 0.5"),
         ('delays = ["gauss:3"]', r"key 'delays': delay must .* got 'gauss:3'"),
         ("episodes = 0", r"key 'episodes': a run must have at least 1 episode, got 0"),

@@ -487,7 +487,7 @@ def _check_mean(kind: str, mean: float) -> float:
 
 def format_number(x: float) -> str:
     """Return `x` as text, without a decimal point if `x` is a whole number."""
-    return str(int(x)) if x == math.floor(x) else repr(float(x))
+    return str(int(x)) if math.isfinite(x) and x == math.floor(x) else repr(float(x))
 
 
 def _format_frozen(frozen: Any) -> str:

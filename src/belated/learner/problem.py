@@ -110,7 +110,7 @@ class LearningProblem(LearnerOptions):
             raise ValueError(
                 f"{type(self.updater).__name__} keeps a policy until it plans, but "
                 f"{self.algorithm.name} plans for every episode; choose an updater such as Active, "
-                "or resample='update' with PSRL."
+                "or resample='update' with PSRL and RLSVI."
             )
 
     @cached_property

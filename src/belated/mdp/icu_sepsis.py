@@ -6,13 +6,15 @@ because it depends on pandas, scikit-learn and two versions of Gym.
 
 from collections.abc import Iterator
 from contextlib import closing
+from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
 from math import prod
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from zipfile import ZipFile
 
 import numpy as np
+from numpy.typing import NDArray
 
 from belated.arguments import check_integer
 from belated.episode import Bools, Floats, Shape
@@ -82,30 +84,12 @@ def icu_sepsis(
     shape = Shape(STATES, treatments, horizon, terminal=TERMINAL)
     if inadmissible not in ("mean", "terminate"):
         raise ValueError(f"inadmissible must be 'mean' or 'terminate', got {inadmissible!r}.")
-    allowed = np.ones((STATES, ACTIONS), np.bool_) if inadmissible == "mean" else _read_admissible()
-    rewards = np.zeros((STATES, treatments))
-    columns = []
-    with closing(_open_data()) as data:
-        kept = np.arange(ACTIONS)
-        if treatments < ACTIONS:
-            used = _read_array(data, "expert_policy")[:DEATH].mean(axis=0)
-            kept = np.argsort(-used, kind="stable")[:treatments]
-        tables = zip(_read_by_state(data, "tx_mat"), _read_by_state(data, "r_mat"), strict=True)
-        for s, (transitions, paid) in enumerate(tables):
-            p = transitions.copy()
-            p[~allowed[s]] = np.eye(STATES)[DEATH]
-            if s in TERMINAL:
-                continue
-            p = p[kept]
-            rewards[s] = (p * paid[kept]).sum(axis=1)
-            a, y = np.nonzero(p)
-            columns.append((np.full(a.size, s), a, y, p[a, y]))
-        start = _read_array(data, "d_0")
+    transitions, rewards, start = _read_tables(_assets(), treatments, inadmissible)
     return MDP.sparse(
         shape,
-        tuple(np.concatenate(column) for column in zip(*columns, strict=True)),
+        transitions,
         np.clip(rewards, 0, 1),  # a mean may leave [0, 1] by rounding
-        start=start,
+        start=start.copy(),
         reward_draws=reward_draws,
     )
 
@@ -120,10 +104,59 @@ def icu_sepsis_clinicians(*, horizon: int = 20) -> Floats:
     (5, 716, 25)
     """
     check_integer("horizon", horizon, 1)
-    with closing(_open_data()) as data:
+    with closing(_open_data(_assets())) as data:
         policy = _read_array(data, "expert_policy")
     policy[list(TERMINAL)] = np.eye(ACTIONS)[0]
     return np.broadcast_to(policy, (horizon, STATES, ACTIONS)).copy()
+
+
+@lru_cache(maxsize=2)
+def _read_tables(
+    folder: Path, treatments: int, inadmissible: str
+) -> tuple[tuple[NDArray[Any], ...], Floats, Floats]:
+    """Return transitions, mean rewards and first states of the world.
+
+    The result is cached, because a sweep builds the world for each of its cells, and reading takes
+    half a second; it must not be changed.
+
+    Parameters
+    ----------
+    folder : Path
+        Folder of the authors' data files.
+    treatments, inadmissible
+        See `icu_sepsis`.
+
+    Returns
+    -------
+    transitions : tuple of NDArray
+        State, action, successor and probability of each possible transition.
+    rewards : Floats
+        Mean rewards, shape (S, treatments).
+    start : Floats
+        Probability of each first state, shape (S,).
+    """
+    allowed = np.ones((STATES, ACTIONS), np.bool_)
+    if inadmissible == "terminate":
+        allowed = _read_admissible(folder)
+    rewards = np.zeros((STATES, treatments))
+    columns = []
+    with closing(_open_data(folder)) as data:
+        kept = np.arange(ACTIONS)
+        if treatments < ACTIONS:
+            used = _read_array(data, "expert_policy")[:DEATH].mean(axis=0)
+            kept = np.argsort(-used, kind="stable")[:treatments]
+        tables = zip(_read_by_state(data, "tx_mat"), _read_by_state(data, "r_mat"), strict=True)
+        for s, (transitions, paid) in enumerate(tables):
+            if s in TERMINAL:
+                continue
+            p = transitions.copy()
+            p[~allowed[s]] = np.arange(STATES) == DEATH
+            p = p[kept]
+            rewards[s] = (p * paid[kept]).sum(axis=1)
+            a, y = np.nonzero(p)
+            columns.append((np.full(a.size, s), a, y, p[a, y]))
+        start = _read_array(data, "d_0")
+    return tuple(np.concatenate(column) for column in zip(*columns, strict=True)), rewards, start
 
 
 def _assets() -> Path:
@@ -139,9 +172,9 @@ def _assets() -> Path:
     return Path(str(package)) / "envs" / "assets"
 
 
-def _open_data() -> ZipFile:
-    """Return the open archive of transitions, rewards, first states and clinicians' policy."""
-    return ZipFile(_assets() / "dynamics.npz")
+def _open_data(folder: Path) -> ZipFile:
+    """Return the open archive of the tables and of the clinicians' policy in `folder`."""
+    return ZipFile(folder / "dynamics.npz")
 
 
 def _read_by_state(data: ZipFile, name: str) -> Iterator[Floats]:
@@ -162,13 +195,13 @@ def _read_array(data: ZipFile, name: str) -> Floats:
     return np.array(list(_read_by_state(data, name)))
 
 
-def _read_admissible() -> Bools:
+def _read_admissible(folder: Path) -> Bools:
     """Return a mask, of shape (S, A), of the actions that are admissible in each state.
 
-    The first line of the data file is not used. Each of the next S lines lists the numbers of the
-    admissible actions of one state.
+    The first line of the data file in `folder` is not used. Each of the next S lines lists the
+    numbers of the admissible actions of one state.
     """
-    lines = (_assets() / "admissible_actions.txt").read_text().splitlines()[1 : STATES + 1]
+    lines = (folder / "admissible_actions.txt").read_text().splitlines()[1 : STATES + 1]
     allowed = np.zeros((STATES, ACTIONS), np.bool_)
     for s, line in enumerate(lines):
         allowed[s, [int(action) for action in line.split()]] = True

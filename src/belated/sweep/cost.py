@@ -5,6 +5,9 @@ from statistics import median
 from typing import Final
 
 from belated.episode import Shape
+from belated.learner.bases import BASE_NAMES
+from belated.learner.bases.base import BaseAlgorithm
+from belated.learner.updaters import UPDATER_NAMES
 from belated.sweep.cell import Cell
 
 STEP_COST: Final = 0.1
@@ -19,22 +22,13 @@ VALUE_COST: Final = 0.05
 """Estimated time of a plan for each triple of step, state and action, in addition to `PLAN_COST`.
 The unit is the time of an episode without its steps and plans."""
 
-MAX_PLANS: Final = 0.7
-"""Estimated number of plans per episode if a plan is due after every arrival of feedback."""
-
-LAZY_PLANS: Final = 11.0
-"""Estimated number of plans of a run of lazy updating with alpha = 1, divided by the square root of
-the number of rows of the counts."""
-
-BASE_COSTS: Final = {
-    "psrl": 50.0,
-    "kl-ucrl": 10.0,
-    "rlsvi": 10.0,
-    "epsilon-greedy": 4.0,
-    "ucrl2": 2.0,
-}
+BASE_COSTS: Final = {"kl-ucrl": 10.0, "rlsvi": 5.0, "epsilon-greedy": 4.0, "ucrl2": 2.0}
 """Map from the name of a base to the factor by which its `VALUE_COST` is multiplied. The factor of
 all other bases is 1."""
+
+SUCCESSOR_COSTS: Final = {"psrl": 3.0}
+"""Map from the name of a base to a number that is added to this factor for each state. It contains
+the bases that draw a random number for each possible successor."""
 
 MIN_CELLS: Final = 3
 """Minimum number of finished cells with the same world, base and updater as an unfinished cell for
@@ -47,13 +41,14 @@ def expected_cost(cell: Cell, shape: Shape) -> float:
     `shape` is the shape of the world of the cell.
     """
     H, S, A = shape.table
-    plans = MAX_PLANS * cell.episodes
-    if cell.updater.startswith("lazy"):
-        given = cell.updater.partition(":")[2]
-        alpha = 10.0 if given == "auto" else float(given)
-        rows = S * A * (H if cell.stages == "each" else 1)
-        plans = min(plans, LAZY_PLANS * alpha**0.7 * rows**0.5)  # fitted to measurements
-    plan = PLAN_COST + H * S * A * VALUE_COST * BASE_COSTS.get(cell.base, 1.0)
+    base = BASE_NAMES.parse(cell.base, dict(cell.base_options))
+    updater = UPDATER_NAMES.parse(cell.updater, dict(cell.updater_options))
+    if isinstance(base, BaseAlgorithm) and base.replans_every_episode(updater):
+        plans: float = cell.episodes
+    else:
+        plans = updater.expected_plans(cell.episodes, S * A * (H if cell.stages == "each" else 1))
+    factor = BASE_COSTS.get(cell.base, 1.0) + S * SUCCESSOR_COSTS.get(cell.base, 0.0)
+    plan = PLAN_COST + H * S * A * VALUE_COST * factor
     return len(cell.seeds) * (cell.episodes * (1 + H * STEP_COST) + plans * plan)
 
 

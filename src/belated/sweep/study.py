@@ -30,9 +30,9 @@ from typing import Any, Final, Literal
 from belated.arguments import did_you_mean, similar
 from belated.extras import missing_extra
 from belated.learner.bases import BASE_NAMES
-from belated.learner.updaters import UPDATER_NAMES
+from belated.learner.updaters import UPDATER_NAMES, UPDATERS
 from belated.mdp.worlds import world as parse_world
-from belated.options import SimulationOptions, option_choices
+from belated.options import SimulationOptions, name_with_options, option_choices
 from belated.sweep.calibrated import CalibratedScales
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 from belated.sweep.packaged import find_study
@@ -106,6 +106,12 @@ class Study(OptionLists):  # type: ignore[misc]
         if not isinstance(value, list):
             return value
         return [_expand_base(entry) for entry in value]
+
+    @field_validator("updaters", mode="before")
+    @classmethod
+    def _name_updaters(cls, value: Any) -> Any:
+        """Convert each updater that is given as a table to its name with options."""
+        return [_updater_text(entry) for entry in value] if isinstance(value, list) else value
 
     @field_validator(*OPTION_NAMES, mode="before")
     @classmethod
@@ -254,6 +260,22 @@ def _expand_base(entry: Any) -> Any:
     return {**section, **named.options, "name": named.name}
 
 
+def _updater_text(entry: Any) -> Any:
+    """Return the text that names the updater of a table with the key `name` and its options.
+
+    Any value of `entry` that is not such a table is returned unchanged.
+    """
+    if not (isinstance(entry, dict) and isinstance(entry.get("name"), str)):
+        return entry
+    options = {key: value for key, value in entry.items() if key != "name"}
+    if entry["name"] not in UPDATERS:
+        raise ValueError(
+            f"updater {entry['name']!r} must be one of {', '.join(UPDATERS)} in a table; give the "
+            "options of others in their name, such as 'module:name:every=5'."
+        )
+    return name_with_options(UPDATER_NAMES.parse(entry["name"], options))
+
+
 def read_study(path: Path | str) -> Study:
     """Return the study described by the file `path`, or the packaged study of this name.
 
@@ -289,7 +311,7 @@ EXPECTED: Final = {
     "seeds": "a whole number, or a list of seeds",
     "worlds": "a list of names",
     "bases": "a list of names, or [[bases]] sections with a name",
-    "updaters": "a list of names",
+    "updaters": "a list of names, or of tables with a name",
     "delays": "a list of names",
     "rewards": "'known' or 'unknown'",
     "checkpoints": "a whole number of at least 1",

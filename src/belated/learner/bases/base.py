@@ -197,7 +197,8 @@ def resamples_every_episode(resample: Resample, updater: "Updater") -> bool:
     ----------
     resample : {"auto", "update", "episode"}
         Option of the base: "update" draws new random numbers whenever the updater requires a plan,
-        "episode" for every episode. "auto" is "update" with the updater `Lazy`, else "episode".
+        "episode" for every episode. "auto" is "update" with an updater that may skip plans, such as
+        `Lazy`, `Batched` and `Scheduled`, else "episode".
     updater : Updater
         Updater of the learner. The answer is False for multi-instance updating, because an instance
         receives the feedback of its episode before it plays another one.

@@ -96,7 +96,8 @@ class RLSVI(TieBreakingBase):
         False is as published.
     resample : {"auto", "update", "episode"}
         When to draw new noise: "update" whenever the updater requires a plan, "episode" for each
-        episode. "auto" is "update" with the updater `Lazy`, else "episode".
+        episode. "auto" is "update" with the updaters `Lazy`, `Batched` and `Scheduled`, else
+        "episode".
     ties
         See `TieBreakingBase`.
 

@@ -18,7 +18,7 @@ arrived, including late feedback of earlier batches and more than t_m episodes o
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise, takewhile
 from typing import Final, Literal, Self
 
 from belated.arguments import check_choice, check_integer
@@ -157,3 +157,10 @@ class Batched(Updater):
         if self.grid == "minimax" and self.episodes is None:
             return replace(self, episodes=episodes)
         return self
+
+    def expected_plans(self, episodes: int, rows: int) -> float:
+        sizes = self.for_learner(episodes).sizes
+        ends = list(takewhile(lambda end: end < episodes, accumulate(sizes)))  # without delay
+        played = ends[-1] if ends else 0
+        repeated = (episodes - 1 - played) // sizes[-1] if len(ends) == len(sizes) else 0
+        return float(1 + len(ends) + repeated)

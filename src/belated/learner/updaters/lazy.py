@@ -7,7 +7,7 @@ comparison is exact if alpha is an integer.
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from belated.arguments import check_number
 from belated.compiled import inlined, kernel
@@ -15,6 +15,10 @@ from belated.episode import Ints
 from belated.learner.updaters.updater import Arrival, EpochStart, Updater
 from belated.theory.alpha import lazy_terms
 from belated.theory.compiled import alpha_for
+
+LAZY_PLANS: Final = 11.0
+"""Estimated number of plans of a run with alpha = 1, divided by the square root of the number of
+rows of the counts."""
 
 
 @inlined
@@ -121,3 +125,8 @@ class Lazy(Updater):
 
     def lazy_alpha(self) -> float | Literal["auto"]:
         return self.alpha
+
+    def expected_plans(self, episodes: int, rows: int) -> float:
+        alpha = 10.0 if self.alpha == "auto" else self.alpha
+        fitted = LAZY_PLANS * alpha**0.7 * rows**0.5  # fitted to measurements
+        return min(super().expected_plans(episodes, rows), fitted)

@@ -48,8 +48,10 @@ class Matured(Updater):
     share : float, optional
         Given instead of `age`, in a simulation: the age is the number of episodes after which the
         feedback of this share of the episodes has arrived, which is one more than the quantile of
-        the delay law. It must lie strictly between 0 and 1, and the law must be the same for all
-        episodes. A learner without a delay law, as in the service, needs an `age`.
+        the delay law. If the delay depends on the episode, it is the largest of the quantiles of
+        the laws, so that this share is back of every kind of episodes. It must lie strictly between
+        0 and 1, and the law must not change with time. A learner without a delay law, as in the
+        service, needs an `age`.
     unit : {"episodes", "seconds"}
         Unit of `age`. "seconds", which only the service supports, is the time between the opening
         of the episode and the end of the batch of feedback.
@@ -78,7 +80,8 @@ class Matured(Updater):
             updater = UPDATER_NAMES.parse(updater)
         if not isinstance(updater, Updater):
             raise TypeError(
-                f"updater must be an Updater such as Active(), or its name, got {updater!r}."
+                f"updater must be an Updater such as Active(), or its name, got {updater!r}; the "
+                "form as text is matured:AGE:UPDATER."
             )
         if isinstance(updater, Matured):
             raise ValueError(f"updater must not be a second Matured, got {updater!r}.")
@@ -137,6 +140,9 @@ class Matured(Updater):
     def next_plan_s(self, planned_s: float) -> float | None:
         return self.updater.next_plan_s(planned_s)
 
+    def expected_plans(self, episodes: int, rows: int) -> float:
+        return self.updater.expected_plans(episodes, rows)
+
     def for_simulation(self, law: DelayLaw) -> Self:
         if self.unit == "seconds":
             raise ValueError(
@@ -146,12 +152,12 @@ class Matured(Updater):
         updater = self.updater.for_simulation(law)
         if self.share is None:
             return replace(self, updater=updater)
-        if not law.stationary:
+        if not all(group.stationary for group in law.groups):
             raise ValueError(
-                f"share needs a delay law that is the same for all episodes, which {law.name!r} is "
-                "not; pass age instead."
+                f"share needs a delay law that does not change with time, got {law.name!r}; pass "
+                "age instead."
             )
-        delay = law.quantile(self.share)
+        delay = max(group.quantile(self.share) for group in law.groups)
         if delay == math.inf:
             raise ValueError(
                 f"share={self.share:g} of the feedback never arrives under the delay law "

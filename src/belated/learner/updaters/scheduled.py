@@ -1,5 +1,6 @@
 """Scheduled updating: plan after every n episodes, after every n arrivals, or at set times."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -82,3 +83,6 @@ class Scheduled(Updater):
                 "day; use 'episodes' or 'arrivals'."
             )
         return self
+
+    def expected_plans(self, episodes: int, rows: int) -> float:
+        return math.ceil(episodes / self.every)

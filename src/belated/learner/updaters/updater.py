@@ -1,14 +1,19 @@
 """Base class of the updaters: rules that decide when a learner plans."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Protocol, Self
 
 from belated.episode import Bools, Ints, Shape
 from belated.learner.exploration import Exploration
 
 if TYPE_CHECKING:
     from belated.learner.updaters.trigger import TriggerRule
+
+PLANS_PER_EPISODE: Final = 0.7
+"""Estimated number of plans per episode if a plan is due after every arrival of feedback. It is
+below 1, because the feedback of several episodes may arrive at the same time."""
 
 
 class Arrival(NamedTuple):
@@ -37,6 +42,11 @@ class DelayLaw(Protocol):
     @property
     def name(self) -> str:
         """Name of the law."""
+        ...
+
+    @property
+    def groups(self) -> Sequence["DelayLaw"]:
+        """Laws from which the played episode selects one; the law itself if it does not depend."""
         ...
 
     @property
@@ -213,6 +223,15 @@ class Updater:
         time alone.
         """
         return None
+
+    def expected_plans(self, episodes: int, rows: int) -> float:
+        """Return a rough estimate of the number of plans of a run.
+
+        `episodes` is the number of episodes of the run, and `rows` the number of rows of the counts
+        N'. Sweeps estimate computing times from it. By default a plan is due after every arrival of
+        feedback.
+        """
+        return PLANS_PER_EPISODE * episodes
 
     def with_longest_delay(self, delay: float) -> Self:
         """Return the updater to use in a simulation whose longest delay is `delay`, in episodes.
