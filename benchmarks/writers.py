@@ -36,8 +36,8 @@ from measure import cpu_seconds, parent
 from report import Report, Section, Target, format_number, format_ratios, print_report
 from run import describe_machine
 
-FIRST_RATE = 4000
-"""Assumed requests per second of the first turn, for which episodes are opened in advance."""
+FIRST_RATE = 3000
+"""Requests per second for which episodes are opened before the first turn."""
 MIN_RATIO = 0.9
 """Target: least rate with more processes, divided by the rate with fewer; below 1 for noise."""
 
@@ -91,6 +91,7 @@ class Site:
         self._ledger = ledger
         self._servers = servers
         self._clients = clients
+        self._rate: float = FIRST_RATE
         self.pending: dict[int, list[str]] = {}
         """Map from a number of problems to the ids of their episodes without feedback."""
 
@@ -114,7 +115,8 @@ class Site:
         Measured
             Rate, requests per transaction, CPU time and latency.
         """
-        ids = self.pending[problems]
+        pending = self.pending[problems]
+        ids, rest = pending[: (count := round(1.5 * seconds * self._rate))], pending[count:]
         requests = [
             request("POST", f"/v1/episodes/{id}/feedback", body)
             for id, body in generate_feedback(ids, 0)
@@ -140,12 +142,14 @@ class Site:
         for i, (load, _) in enumerate(results):
             check_statuses("feedback", load)
             left += ids[i::clients][load.statuses.total() :]
-        self.pending[problems] = left
+        self.pending[problems] = left + rest
         count = sum(load.statuses.total() for load, _ in results)
         service, database = used[:-1].sum(), used[-1]
         client = sum(cpu_s for _, cpu_s in results)
+        rate = sum(load.rate for load, _ in results)
+        self._rate = max(self._rate, rate)
         return Measured(
-            sum(load.rate for load, _ in results),
+            rate,
             count / self._transactions(after),
             (1e6 * service / count, 1e6 * database / count, 1e6 * client / count),
             float(used[:-1].max() / elapsed),
@@ -353,11 +357,11 @@ def main() -> None:
                     seconds=seconds,
                 )
                 measured.append(result)
-    if options.json:
-        rows = [[*key, *measured] for key, measured in results.items()]
-        options.json.write_text(json.dumps(rows))
-    heading = f"{options.connections} connections of {options.clients} processes. "
-    print_report(summarize(results), heading + describe_machine())
+            if options.json:
+                rows = [[*key, *measured] for key, measured in results.items()]
+                options.json.write_text(json.dumps(rows))
+        heading = f"{options.connections} connections of {options.clients} processes. "
+        print_report(summarize(results), heading + describe_machine())
 
 
 def summarize(results: Results) -> Report:
