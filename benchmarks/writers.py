@@ -36,7 +36,7 @@ from measure import cpu_seconds, parent
 from report import Report, Section, Target, format_number, format_ratios, print_report
 from run import describe_machine
 
-FIRST_RATE = 3000
+FIRST_RATE = 10_000
 """Requests per second for which episodes are opened before the first turn."""
 MIN_RATIO = 0.9
 """Target: least rate with more processes, divided by the rate with fewer; below 1 for noise."""
@@ -115,8 +115,12 @@ class Site:
         Measured
             Rate, requests per transaction, CPU time and latency.
         """
-        pending = self.pending[problems]
-        ids, rest = pending[: (count := round(1.5 * seconds * self._rate))], pending[count:]
+        needed = round(1.5 * seconds * self._rate)
+        pending = self.pending.setdefault(problems, [])
+        if len(pending) < needed:
+            wanted = self.problems[:problems], needed - len(pending)
+            pending += self._clients.submit(open_episodes, self.store, *wanted).result()
+        ids, rest = pending[:needed], pending[needed:]
         requests = [
             request("POST", f"/v1/episodes/{id}/feedback", body)
             for id, body in generate_feedback(ids, 0)
@@ -357,9 +361,9 @@ def main() -> None:
                     seconds=seconds,
                 )
                 measured.append(result)
-            if options.json:
-                rows = [[*key, *measured] for key, measured in results.items()]
-                options.json.write_text(json.dumps(rows))
+                if options.json:
+                    rows = [[*key, *each] for key, each in results.items()]
+                    options.json.write_text(json.dumps(rows))
         heading = f"{options.connections} connections of {options.clients} processes. "
         print_report(summarize(results), heading + describe_machine())
 
