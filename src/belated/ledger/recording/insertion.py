@@ -10,7 +10,6 @@ from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql
 
 MAX_PARAMETERS_PER_INSERT: Final = 10_000
 """Maximum number of values in one INSERT statement of SQLite, which allows three times as many."""
@@ -38,7 +37,7 @@ def insert_rows(
         for first in range(0, len(rows), MAX_ROWS_PER_INSERT):
             chunk = rows[first : first + MAX_ROWS_PER_INSERT]
             text = json.dumps(chunk, default=bytes.hex, ensure_ascii=False)
-            connection.exec_driver_sql(_postgres_insert(table), (text,))
+            connection.exec_driver_sql(_postgres_insert(table, connection.dialect), (text,))
         return
     names = [column.name for column in table.columns]
     size = MAX_PARAMETERS_PER_INSERT // len(names)
@@ -50,13 +49,13 @@ def insert_rows(
 
 
 @lru_cache(maxsize=256)
-def _postgres_insert(table: sa.Table) -> str:
+def _postgres_insert(table: sa.Table, dialect: sa.Dialect) -> str:
     """Return a statement that inserts the rows in its only parameter, a list of objects as JSON.
 
     A statement with a parameter for each value would take twice as long, and could not be prepared,
     since its text depends on the number of rows. Bytes are given in hexadecimal.
     """
-    types = {each.name: each.type.compile(postgresql.dialect()) for each in table.columns}
+    types = {each.name: each.type.compile(dialect) for each in table.columns}
     read = (f"{name} {'TEXT' if type == 'BYTEA' else type}" for name, type in types.items())
     values = (f"decode({name}, 'hex')" if type == "BYTEA" else name for name, type in types.items())
     return (
