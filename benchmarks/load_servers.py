@@ -48,8 +48,9 @@ def run_service(store: str, source: Path | None = None) -> Iterator[Server]:
 
     `source` is a folder with another version of the package; None for the installed one.
     """
-    command = [str(BELATED), "serve", "--store", store, "--port", "0"]
-    paths = {} if source is None else {"PYTHONPATH": str(source)}
+    command = [sys.executable, "-m", "belated", "serve", "--store", store, "--port", "0"]
+    known = os.environ.get("PYTHONPATH", "")
+    paths = {} if source is None else {"PYTHONPATH": f"{source}{os.pathsep}{known}"}
     with run_server(command, ready="/readyz", environment=os.environ | paths) as server:
         yield server
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 import ledger_samples as samples
 from belated.ledger import Conflict, Feedback, Ledger, Recorded
 from belated.ledger.problems import ProblemCache
-from belated.ledger.recording import transaction
+from belated.ledger.recording import insertion, transaction
 from belated.ledger.recording.transaction import EPISODE_QUERIES
 from belated.ledger.schema import policies, problems
 from databases import count_statements
@@ -55,17 +55,39 @@ def test_the_steps_before_and_after_those_of_a_batch_are_read_in_one_query(
     assert len(reads) == 1
 
 
+def test_statements_on_postgres_are_few_and_the_same_for_batches_of_any_size(
+    postgres_url: str,
+) -> None:
+    """Other writers wait for each of them; a text that is always the same is prepared once."""
+    with Ledger.open(postgres_url) as ledger:
+        ids = samples.opened(ledger, samples.defined(ledger), 30)
+        batches = []
+        for size in (1, 8, 21):
+            events = [Feedback(ids.pop(), samples.whole(i)) for i in range(size)]
+            with count_statements(ledger) as statements:
+                outcomes = ledger.append(events)
+            assert all(isinstance(outcome, Recorded) for outcome in outcomes)
+            batches.append(list(statements))
+    assert batches[0] == batches[1] == batches[2]
+    [lock, lookup, *inserts] = batches[0]
+    assert "advisory" in lock
+    assert "max(seq)" in lock
+    assert "episodes" in lookup
+    assert len(inserts) == 2
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 499, 1001])
 def test_every_row_arrives_as_it_was_given(
     ledger: Ledger, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transaction, "MAX_PARAMETERS_PER_INSERT", 1000)
+    monkeypatch.setattr(insertion, "MAX_PARAMETERS_PER_INSERT", 1000)
+    monkeypatch.setattr(insertion, "MAX_ROWS_PER_INSERT", 400)
     given = [
         {"id": i, "name": f"problem '{i}' % ? \\ é", "archived": i if i % 2 else None}
         for i in range(1, count + 1)
     ]
     with ledger.store.writing() as connection:
-        transaction.insert_rows(connection, problems, given)
+        insertion.insert_rows(connection, problems, given)
     with ledger.store.reading() as connection:
         rows = connection.execute(sa.select(problems).order_by(problems.c.id))
         assert [dict(row._mapping) for row in rows] == given
@@ -83,8 +105,8 @@ def test_bytes_numbers_and_nothing_arrive_as_they_are(ledger: Ledger) -> None:
         "sha": "0" * 64,
     }
     with ledger.store.writing() as connection:
-        transaction.insert_rows(connection, problems, [{"id": 1, "name": "p", "archived": None}])
-        transaction.insert_rows(connection, policies, [row])
+        insertion.insert_rows(connection, problems, [{"id": 1, "name": "p", "archived": None}])
+        insertion.insert_rows(connection, policies, [row])
     with ledger.store.reading() as connection:
         assert dict(connection.execute(sa.select(policies)).one()._mapping) == row
 
@@ -95,8 +117,8 @@ def test_a_commit_that_fails_records_nothing_and_the_next_one_succeeds(ledger: L
     before = ledger.last
 
     def record_again() -> None:
-        with ledger.store.writing() as connection:
-            failing = transaction.Transaction(connection, ProblemCache(), 0)
+        with ledger.store.appending() as (connection, last):
+            failing = transaction.Transaction(connection, ProblemCache(), last=last, at=0)
             failing.add_event("tick", "{}", problem=known.id)
             failing.add_problem(known)  # a second row with the same id
             failing.commit()

@@ -119,7 +119,7 @@ class Ledger:
         """
         if isinstance(events, Sized) and not events:
             return []
-        with self.store.writing() as connection:
+        with self.store.appending() as (connection, last):
             given = list(events)
             if not given:
                 return []
@@ -128,7 +128,8 @@ class Ledger:
                     raise TypeError(
                         f"An event must be one of belated.ledger's kinds, got {event!r}."
                     )
-            transaction = Transaction(connection, self._problems, self.store.now())
+            at = self.store.now()
+            transaction = Transaction(connection, self._problems, last=last, at=at)
             transaction.load_episodes(given)
             load_keys(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]

@@ -37,6 +37,7 @@ OUTAGES: Final = (
 
 _WRITES: Final = {"belated_writes": True}
 _LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK_ID})"
+_LAST_SEQ: Final = "SELECT max(seq) FROM events"
 _PROBE: Final = sa.text(f"UPDATE {migrations.TABLE} SET version_num = version_num")
 
 
@@ -169,16 +170,41 @@ class Store:
         block, or rolled back if the block raises an exception. With `limited=False`, it may wait
         and run for any time: the limits in `belated.ledger.engines.postgres` do not apply.
         """
+        with self._begin() as connection:
+            if self.on_postgres:
+                if not limited:
+                    connection.execute(REMOVE_LIMITS)
+                connection.exec_driver_sql(_LOCK)
+            yield connection
+
+    @contextmanager
+    def appending(self) -> Iterator[tuple[sa.Connection, int]]:
+        """Return a context manager that begins a write transaction to append events.
+
+        It returns the connection, and the sequence number of the last event, 0 if there is none.
+        Otherwise it is the same as `writing`. On PostgreSQL the lock and the number take one round
+        trip together, because other writers wait for this one from the moment it has the lock.
+        """
+        with self._begin() as connection:
+            lock = f"{_LOCK}; " if self.on_postgres else ""
+            cursor: Any = connection.exec_driver_sql(f"{lock}{_LAST_SEQ}").cursor
+            if self.on_postgres:
+                cursor.nextset()  # each statement sees what was committed before it began
+            [last] = cursor.fetchone()
+            yield connection, last or 0
+
+    @contextmanager
+    def _begin(self) -> Iterator[sa.Connection]:
+        """Return a context manager that begins a transaction and returns its connection.
+
+        On SQLite, but not on PostgreSQL, the transaction has the lock that serializes writers.
+        """
         with self._write:
             self._check_open()
             with (
                 self.writer.connect().execution_options(**_WRITES) as connection,
                 connection.begin(),
             ):
-                if self.on_postgres:
-                    if not limited:
-                        connection.execute(REMOVE_LIMITS)
-                    connection.exec_driver_sql(_LOCK)
                 yield connection
 
     def probe(self) -> None:

@@ -4,7 +4,6 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -17,10 +16,8 @@ from belated.ledger.events import Feedback, Kind, Lost, NewEvent, Opened, Publis
 from belated.ledger.policies import EncodedPolicy
 from belated.ledger.problems import Problem, ProblemCache
 from belated.ledger.recording.deduplication import Claim, Claims
+from belated.ledger.recording.insertion import insert_rows
 from belated.ledger.validation import is_id
-
-MAX_PARAMETERS_PER_INSERT: Final = 10_000
-"""Maximum number of values in one INSERT statement; the databases allow three times as many."""
 
 EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
 """Types of events that refer to an existing episode."""
@@ -28,7 +25,6 @@ EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
 BODY_QUERY: Final = sa.select(schema.events.c.seq, schema.events.c.body).where(
     schema.events.c.seq.in_(sa.bindparam("seqs", expanding=True))
 )
-LAST_SEQ: Final = "SELECT max(seq) FROM events"
 
 # tables in an order in which foreign keys refer to earlier tables
 INSERT_ORDER: Final = (
@@ -43,20 +39,29 @@ INSERT_ORDER: Final = (
 )
 
 
-def _episode_query(claims: sa.FromClause, related: sa.ColumnElement[bool]) -> sa.Select[Any]:
+def _episode_query(
+    claims: sa.FromClause, related: sa.ColumnElement[bool], wanted: sa.ColumnElement[bool]
+) -> sa.Select[Any]:
     return (
         sa.select(claims.c.part, claims.c.sha, claims.c.seq, *EPISODE_COLUMNS)
         .select_from(schema.episodes.outerjoin(claims, related))
-        .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)))
+        .where(wanted)
     )
 
 
 _RELATED: Final = schema.claims.c.episode == schema.episodes.c.seq
 EPISODE_QUERIES: Final = {
-    "sqlite": _episode_query(schema.claims, _RELATED),
-    # a lateral join, since PostgreSQL scans the whole table of claims until it has statistics
+    "sqlite": _episode_query(
+        schema.claims,
+        _RELATED,
+        schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)),
+    ),
+    # A lateral join, since PostgreSQL scans the whole table of claims until it has statistics. The
+    # ids are one array, since a statement whose text depends on their number takes longer.
     "postgresql": _episode_query(
-        sa.select(schema.claims).where(_RELATED).offset(0).lateral("claims"), sa.true()
+        sa.select(schema.claims).where(_RELATED).offset(0).lateral("claims"),
+        sa.true(),
+        schema.episodes.c.id == sa.any_(sa.bindparam("ids", type_=sa.ARRAY(sa.String))),
     ),
 }
 """Map from the SQL dialect to the query for the records and the claims of episodes."""
@@ -75,13 +80,17 @@ class Transaction:
         Connection with an open write transaction.
     problems : ProblemCache
         Cache of the problems of the ledger.
+    last : int
+        Sequence number of the last event; 0 if there is none.
     at : int
         Time of recording, in microseconds since 1970 (UTC).
     """
 
-    def __init__(self, connection: sa.Connection, problems: ProblemCache, at: int) -> None:
+    def __init__(
+        self, connection: sa.Connection, problems: ProblemCache, *, last: int, at: int
+    ) -> None:
         self.at = at
-        self.seq: int = connection.exec_driver_sql(LAST_SEQ).scalar() or 0
+        self.seq = last
         """Sequence number of the last event, including events that are not yet inserted."""
         self.redacted = False
         """Whether data has been redacted in this transaction."""
@@ -377,39 +386,3 @@ class Transaction:
             with suppress(Exception):
                 driver.rollback()
             raise
-
-
-def insert_rows(
-    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
-) -> None:
-    """Insert many rows in few statements.
-
-    The database driver releases Python's interpreter lock at each statement. With one statement for
-    each row, other threads could interrupt the insertion after each row.
-
-    Parameters
-    ----------
-    connection : sa.Connection
-        Connection with an open write transaction.
-    table : sa.Table
-        Table to insert into.
-    rows : sequence of mappings
-        Rows to insert. Each row maps the name of every column to a value of a type that the driver
-        accepts; other keys are ignored.
-    """
-    names = [column.name for column in table.columns]
-    size = MAX_PARAMETERS_PER_INSERT // len(names)
-    for first in range(0, len(rows), size):
-        chunk = rows[first : first + size]
-        statement = _insert_statement(table, len(chunk), connection.dialect.paramstyle)
-        values = tuple([row[name] for row in chunk for name in names])  # faster than a generator
-        connection.exec_driver_sql(statement, values)
-
-
-@lru_cache(maxsize=256)
-def _insert_statement(table: sa.Table, rows: int, style: str) -> str:
-    mark = "?" if style == "qmark" else "%s"
-    columns = [column.name for column in table.columns]
-    row = f"({', '.join([mark] * len(columns))})"
-    # the names need no quotes, since none of them is a reserved word
-    return f"INSERT INTO {table.name} ({', '.join(columns)}) VALUES {', '.join([row] * rows)}"
