@@ -94,8 +94,8 @@ class NotOptimisticError(ValueError):
 class ScaleSearch:
     """Search for the smallest sufficient scale; the caller computes the runs.
 
-    The runs needed next are those with the bonus scale `scale` and the seeds `remaining`. The search
-    is finished when `remaining` is empty.
+    The runs needed next have the bonus scale `scale` and the seeds `remaining`. The search is
+    finished when `remaining` is empty.
 
     Parameters
     ----------
