@@ -36,8 +36,7 @@ def draw_bases(figure: Figure, data: Data) -> None:
     """Draw the regrets in `data` on `figure`: a panel for each world, a row for each base."""
     delays = list(dict.fromkeys(key.split()[2] for key in data))
     panels = figure.subplots(2, 3, sharey=True)
-    panels.flat[-1].set_axis_off()  # the place of the legend
-    for axes, world in zip(panels.flat, WORLDS, strict=False):
+    for axes, world in zip(panels.flat, WORLDS, strict=True):
         for place, delay in enumerate(delays):
             keys = [f"{world} {base} {delay}" for base in BASES]
             shown = [(row, data[key]) for row, key in enumerate(keys) if key in data]
@@ -61,9 +60,9 @@ def draw_bases(figure: Figure, data: Data) -> None:
         for line in np.arange(len(BASES) - 1) + 0.5:
             axes.axhline(line, color="0.9", linewidth=0.6)
     panels[0, 0].set_ylim(len(BASES) - 0.5, -0.5)
-    for axes in (*panels[1, :2], panels[0, 2]):
+    for axes in panels[1]:
         axes.set_xlabel("Final regret")
-    panels.flat[-1].legend(*panels[0, 0].get_legend_handles_labels(), loc="center")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 
 
 def scaling_data() -> Data:
