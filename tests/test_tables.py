@@ -9,10 +9,13 @@ from typing import get_args, get_type_hints
 import pytest
 
 import belated as bl
+import calibrated_tables
 import tables
 from belated.learner.bases import BASES, OPTIMISTIC, Base
+from belated.papers.howson2021.grid import CHAINS, LAWS, MEANS, PRESETS, cells
 from belated.simulation.calibration_table import CalibratedScale, CalibrationTask, write_table
 from belated.sweep.study import read_study
+from measured import Measured, digest, read_data
 
 ROOT = Path(__file__).parents[1]
 
@@ -68,9 +71,9 @@ def test_the_table_of_calibrations_has_both_conditions_of_optimism(tmp_path, mon
         CalibratedScale(**asdict(task), **found, scale=0.0625),
         CalibratedScale(**asdict(replace(task, optimism="everywhere")), **found, scale=None),
     ]
-    monkeypatch.setattr(tables, "SCALES_FILE", tmp_path / "scales.json")
-    write_table(tables.SCALES_FILE, rows)
-    _, _, line = tables.calibrations()
+    monkeypatch.setattr(calibrated_tables, "SCALES_FILE", tmp_path / "scales.json")
+    write_table(calibrated_tables.SCALES_FILE, rows)
+    _, _, line = calibrated_tables.calibrations()
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     held = ["39 of 40", "86.8% to 99.9%"]
     assert cells == ["chain-5", "poisson:100", "10,000", "0.0486", "0.0625", *held, "none", *held]
@@ -81,7 +84,7 @@ def test_the_table_of_calibrations_is_that_of_the_stored_scales() -> None:
     found = tables.block_pattern("calibrations").search((ROOT / page).read_text())
     assert found is not None
     assert found[2].splitlines() == list(lines()), "python docs/tables.py calibrations"
-    assert len(list(lines())) == 2 + 2 * 21  # chains, delays
+    assert len(list(lines())) == 2 + 4 * 21  # chains, delays
 
 
 def test_another_study_would_have_another_digest() -> None:
@@ -138,3 +141,38 @@ def test_late_rewards_cost_less_than_late_everything_at_every_expected_delay() -
         if late == "rewards":
             everything = cost[world, law, "everything"]
             assert all(a < 0.95 * b for a, b in zip(regrets, everything, strict=True))
+
+
+def test_regrets_of_both_kinds_of_scales_are_compared_by_chain_and_law(monkeypatch) -> None:
+    def read_data(name: str) -> tuple[str, list[Measured]]:
+        factor, held = (2.0, 3) if name == "howson2021-calibrated" else (1.0, 2)
+        delays = ["constant:0", *(f"{law}:{mean}" for law in LAWS for mean in MEANS[1:])]
+        regrets = tuple(factor * x for x in (10.0, 11.0, 12.0))
+        rows = [
+            Measured(f"chain-{states}", "ucbvi-bf", "active", delay, 100, held, regrets)
+            for states, delay in product(CHAINS, delays)
+        ]
+        return "", rows
+
+    monkeypatch.setattr(calibrated_tables, "read_data", read_data)
+    lines = [line.strip("| ").split(" | ") for line in calibrated_tables.variants()]
+    assert len(lines) == 2 + 4 * 5  # chains, no delay and four laws
+    assert lines[2] == ["chain-5", "no delay", *lines[2][2:4], "2.00 (2.00 to 2.00)"]
+    assert lines[-1][:2] == ["chain-30", "geometric"]
+    assert lines[-1][2].startswith("10 of 15 (")
+    assert lines[-1][3].startswith("15 of 15 (")
+
+
+@pytest.mark.parametrize("variant", calibrated_tables.VARIANTS)
+def test_stored_runs_of_a_calibrated_variant_are_those_of_its_cells(variant: str) -> None:
+    stored, rows = read_data(calibrated_tables.data_name(variant))
+    made = cells(PRESETS["paper"], variant)  # type: ignore[arg-type]
+    assert stored == digest(made), "python docs/reproduction.py FOLDER"
+    assert len(rows) == len({cell.setting for cell in made})
+
+
+def test_the_table_of_both_variants_is_that_of_the_stored_runs() -> None:
+    page, lines = tables.PLAIN_TABLES["calibrated-variants"]
+    found = tables.block_pattern("calibrated-variants").search((ROOT / page).read_text())
+    assert found is not None
+    assert found[2].splitlines() == list(lines()), "python docs/tables.py calibrated-variants"
