@@ -58,8 +58,8 @@ def variants() -> Iterator[str]:
     """Yield the lines of the table that compares runs with both kinds of scales."""
     old, new = (active_runs(variant) for variant in VARIANTS)
     yield (
-        "| World | Delays | Optimistic runs, scale without delay | Optimistic runs, scale with this "
-        "delay | Regret with this delay's scale, relative |"
+        "| World | Delays | Optimistic runs, scale without delay | Optimistic runs, scale with the "
+        "delay | Regret, relative to that with the scale without delay |"
     )
     yield "| --- | --- |" + " ---: |" * 3
     for states in CHAINS:

@@ -2,8 +2,8 @@
 
 Computes the unfinished cells of the packaged studies algorithms, late-rewards and alpha in
 results/, and replaces the tables between their markers. The marker of a table contains the digest
-of its cells, so that a test can detect an outdated table. Three tables need no study: `proofs`, from
-the declarations of the bases, `calibrations`, from a file of `belated calibrate --table`, and
+of its cells, so that a test can detect an outdated table. Three tables need no study: `proofs`,
+from the declarations of the bases, `calibrations`, from a file of `belated calibrate --table`, and
 `calibrated-variants`, from the numbers that docs/reproduction.py stores in docs/data.
 
 The longer studies bases-under-delay, delay-scaling, delay-scaling-means, lateness-that-tells and

@@ -12,7 +12,8 @@ import belated as bl
 import calibrated_tables
 import tables
 from belated.learner.bases import BASES, OPTIMISTIC, Base
-from belated.papers.howson2021.grid import CHAINS, LAWS, MEANS, PRESETS, cells
+from belated.papers.howson2021.grid import CHAINS, LAWS, MEANS, PRESETS
+from belated.papers.howson2021.grid import cells as paper_cells
 from belated.simulation.calibration_table import CalibratedScale, CalibrationTask, write_table
 from belated.sweep.study import read_study
 from measured import Measured, digest, read_data
@@ -166,7 +167,7 @@ def test_regrets_of_both_kinds_of_scales_are_compared_by_chain_and_law(monkeypat
 @pytest.mark.parametrize("variant", calibrated_tables.VARIANTS)
 def test_stored_runs_of_a_calibrated_variant_are_those_of_its_cells(variant: str) -> None:
     stored, rows = read_data(calibrated_tables.data_name(variant))
-    made = cells(PRESETS["paper"], variant)  # type: ignore[arg-type]
+    made = paper_cells(PRESETS["paper"], variant)  # type: ignore[arg-type]
     assert stored == digest(made), "python docs/reproduction.py FOLDER"
     assert len(rows) == len({cell.setting for cell in made})
 
