@@ -1,29 +1,23 @@
 """Tables of docs/reproduction-calibrated.md: scales, and what they change, by chain and law."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
-from belated.papers.howson2021.grid import (
-    CHAINS,
-    LAWS,
-    MEANS,
-    SCALES_FILE,
-    SCALES_WITHOUT_DELAY,
-)
+from belated.papers.howson2021.grid import CALIBRATED_SCALES, LAWS, LEARNERS, MEANS
 from belated.papers.statistics import bootstrap_interval, resample_means
 from belated.simulation.calibrate import clopper_pearson
 from belated.simulation.calibration_table import CalibratedScale, read_table
-from measured import Measured, read_data
+from belated.sweep.packaged import FOLDER as STUDIES
+from measured import Measured
 
-VARIANTS = ("calibrated-without-delay", "calibrated")
-"""Variants of the reproduction that are compared: scales calibrated without and with the delay."""
+SCALES_FILE = STUDIES / "calibrated-with-delay.json"
+"""Scales for each delay, written by `belated calibrate --table`."""
 
-
-def data_name(variant: str) -> str:
-    """Return the name of the data file in docs/data with the runs of `variant`."""
-    return f"howson2021-{variant}"
+CHAINS = (5, 10)
+"""Chains that were calibrated with delay."""
 
 
 def calibrations() -> Iterator[str]:
@@ -40,7 +34,7 @@ def calibrations() -> Iterator[str]:
     for world, delay in dict.fromkeys((row.world, row.delay) for row in rows):
         found = [of.get((world, delay, optimism)) for optimism in conditions]
         episodes = next(row.episodes for row in found if row is not None)
-        old = SCALES_WITHOUT_DELAY[int(world.removeprefix("chain-"))]
+        old = CALIBRATED_SCALES[int(world.removeprefix("chain-"))]
         cells = [world, delay, f"{episodes:,}", f"{old:g}"]
         for row in found:
             cells += ["", "", ""] if row is None else calibration_cells(row)
@@ -54,26 +48,27 @@ def calibration_cells(row: CalibratedScale) -> list[str]:
     return [scale, f"{row.held} of {row.runs}", f"{100 * low:.1f}% to {100 * high:.1f}%"]
 
 
-def variants() -> Iterator[str]:
-    """Yield the lines of the table that compares runs with both kinds of scales."""
-    old, new = (active_runs(variant) for variant in VARIANTS)
+def variants(rows: Sequence[Measured]) -> Iterator[str]:
+    """Yield the lines of the table that compares runs with both kinds of scales.
+
+    `rows` are the stored runs of the study calibrated-with-delay.
+    """
+    of = {(row.world, row.base, row.delay, row.updater): row for row in rows}
     yield (
-        "| World | Delays | Optimistic runs, scale without delay | Optimistic runs, scale with the "
-        "delay | Regret, relative to that with the scale without delay |"
+        "| World | Learner | Delays | Optimistic runs, scale without delay | Optimistic runs, "
+        "scale with the delay | Regret, relative to that with the scale without delay |"
     )
-    yield "| --- | --- |" + " ---: |" * 3
-    for states in CHAINS:
+    yield "| --- | --- | --- |" + " ---: |" * 3
+    for states, (updater, learner) in product(CHAINS, LEARNERS.items()):
+        world = f"chain-{states}"
         for law, means in (("no delay", MEANS[:1]), *((law, MEANS[1:]) for law in LAWS)):
             delays = [f"{'constant' if mean == 0 else law}:{mean}" for mean in means]
-            both = [[of[f"chain-{states}", delay] for delay in delays] for of in (old, new)]
-            cells = [f"chain-{states}", law, *map(held_text, both), ratio_text(*both)]
+            both = [
+                [of[world, base, delay, updater] for delay in delays]
+                for base in (f"{world}-without-delay", "with-delay")
+            ]
+            cells = [world, learner, law, *map(held_text, both), ratio_text(*both)]
             yield f"| {' | '.join(cells)} |"
-
-
-def active_runs(variant: str) -> dict[tuple[str, str], Measured]:
-    """Return the stored runs of `variant` with active updating, by world and delay."""
-    _, rows = read_data(data_name(variant))
-    return {(row.world, row.delay): row for row in rows if row.updater == "active"}
 
 
 def held_text(rows: list[Measured]) -> str:

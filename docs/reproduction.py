@@ -1,8 +1,7 @@
 """Copy the numbers of a reproduction to the docs: `python docs/reproduction.py FOLDER`.
 
 FOLDER is a results folder of `belated reproduce`. Its numbers.md replaces the part between the
-markers on the page of its variant. The final regrets of the calibrated variants are also stored in
-docs/data, from which docs/tables.py writes a table.
+markers in docs/reproduction.md, or in docs/reproduction-calibrated.md if it has that variant.
 """
 
 import json
@@ -10,17 +9,8 @@ import re
 import sys
 from pathlib import Path
 
-import belated as bl
-import calibrated_tables
-import measured
-from belated.papers.howson2021 import grid
-
 DOCS = Path(__file__).parent
-PAGES = {
-    "figures": "reproduction.md",
-    "calibrated": "reproduction-calibrated.md",
-    "calibrated-without-delay": "reproduction-without-delay.md",
-}
+PAGES = {"figures": "reproduction.md", "calibrated": "reproduction-calibrated.md"}
 BLOCK = re.compile("(<!-- numbers -->\n).*(<!-- end of numbers -->)", re.DOTALL)
 
 
@@ -39,10 +29,6 @@ def main(folder: Path) -> None:
     numbers = (folder / "numbers.md").read_text(encoding="utf-8")
     text = insert_numbers(page.read_text(encoding="utf-8"), numbers)
     page.write_text(text, encoding="utf-8")
-    if variant in calibrated_tables.VARIANTS:
-        cells = grid.cells(grid.PRESETS["paper"], variant)
-        rows = measured.extract(bl.results(folder), (1,))
-        measured.write_data(calibrated_tables.data_name(variant), measured.digest(cells), rows)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,12 @@
 
 Computes the unfinished cells of the packaged studies algorithms, late-rewards and alpha in
 results/, and replaces the tables between their markers. The marker of a table contains the digest
-of its cells, so that a test can detect an outdated table. Three tables need no study: `proofs`,
-from the declarations of the bases, `calibrations`, from a file of `belated calibrate --table`, and
-`calibrated-variants`, from the numbers that docs/reproduction.py stores in docs/data.
+of its cells, so that a test can detect an outdated table. Two tables need no study: `proofs`, from
+the declarations of the bases, and `calibrations`, from a file of `belated calibrate --table`.
 
-The longer studies bases-under-delay, delay-scaling, delay-scaling-means, lateness-that-tells and
-lateness-that-tells-icu are computed only if they are named. Their numbers are stored in docs/data,
-from which the tables are written.
+The longer studies bases-under-delay, calibrated-with-delay, delay-scaling, delay-scaling-means,
+lateness-that-tells and lateness-that-tells-icu are computed only if they are named. Their numbers
+are stored in docs/data, from which the tables are written.
 
 A mean of runs is shown with half the width of its 95 % confidence interval.
 """
@@ -165,7 +164,6 @@ LATENESS_PAGE = "docs/lateness-that-tells.md"
 PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "proofs": ("docs/algorithms.md", proofs),
     "calibrations": (CALIBRATED_PAGE, calibrated_tables.calibrations),
-    "calibrated-variants": (CALIBRATED_PAGE, calibrated_tables.variants),
     "lateness-bias": (LATENESS_PAGE, lateness_tables.bias_table),
     "lateness-regret": (LATENESS_PAGE, lateness_tables.regret_table),
     "lateness-cost": (LATENESS_PAGE, lateness_tables.cost_table),
@@ -184,6 +182,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], Iterator[str]]]] = {
 
 STORED_STUDIES = {
     "bases-under-delay": (1,),
+    "calibrated-with-delay": (1,),
     "delay-scaling": (1,),
     "delay-scaling-means": (8, 4, 2, 1),
 }
@@ -193,6 +192,11 @@ STORED_TABLES: dict[str, tuple[str, tuple[str, ...], Callable[..., Iterator[str]
     "bases-regrets": (BASES_PAGE, ("bases-under-delay",), bases_tables.regrets),
     "bases-optimism": (BASES_PAGE, ("bases-under-delay",), bases_tables.optimism),
     "bases-ranking": (BASES_PAGE, ("bases-under-delay",), bases_tables.ranking),
+    "calibrated-variants": (
+        CALIBRATED_PAGE,
+        ("calibrated-with-delay",),
+        calibrated_tables.variants,
+    ),
     "exponents": (
         "docs/scaling.md",
         ("delay-scaling", "delay-scaling-means"),

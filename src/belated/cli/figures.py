@@ -90,8 +90,7 @@ def write_paper(folder: Path, variant: str, command: str) -> None:
     variant : str
         Name of the variant of the paper's base algorithm whose results are in the folder:
         "figures" (constants fitted to the published figures), "calibrated" (smallest scale at which
-        optimism holds with the delay), "calibrated-without-delay" (the same without delay) or
-        "literal" (constants as published).
+        optimism holds) or "literal" (constants as published).
     command : str
         Command that reproduces the results, printed below the figures.
     """

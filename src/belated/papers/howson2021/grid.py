@@ -4,12 +4,9 @@ The grid is the set of all combinations of chain, delay law, expected delay and 
 """
 
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
-from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 
-from belated.simulation.calibration_table import read_table
 from belated.sweep.cell import Cell, normalize_delay, seed_blocks
 
 CHAINS: Final = (5, 10, 20, 30)
@@ -39,20 +36,15 @@ LAZY_UPDATERS: Final = ("lazy:1", "lazy:10", "lazy:100")
 REGRET_FIGURE_MEANS: Final = (100, 300, 500)
 """Expected delays, in episodes, for which the paper has a figure of cumulative regret."""
 
-Variant = Literal["figures", "calibrated", "calibrated-without-delay", "literal"]
-VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
+VARIANTS: Final = ("figures", "calibrated", "literal")
+Variant = Literal["figures", "calibrated", "literal"]
 
 CHECKPOINTS: Final = 200
 """Number of checkpoints of a run, evenly spaced."""
 
-SCALES_FILE: Final = Path(__file__).parent / "scales.json"
-"""File of `belated calibrate --table` with the scales of the variant "calibrated": those of the
-two-term bonus of UCBVI-BF on each chain with each delay. docs/reproduction-calibrated.md gives the
-command."""
-
-SCALES_WITHOUT_DELAY: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
+CALIBRATED_SCALES: Final = {5: 0.0486, 10: 0.00649, 20: 0.00154, 30: 0.000562}
 """Map from the number of states S of a chain to the scale of the two-term bonus of UCBVI-BF in the
-variant "calibrated-without-delay". The scales were found by
+variant "calibrated". The scales were found by
 
     belated calibrate --world chain-S --base ucbvi-bf --preset two_term --episodes K --first-seed 0
 
@@ -116,10 +108,8 @@ def _build_cell(
     if variant == "figures":
         base = "belated.papers.howson2021.base:Published"
         options = {"ties": "random"}
-    elif variant != "literal":
-        options = {"preset": "two_term", "scale": SCALES_WITHOUT_DELAY[states]}
-        if variant == "calibrated":
-            options["scale"] = _read_scales()[world, normalize_delay(delay)]
+    elif variant == "calibrated":
+        options = {"preset": "two_term", "scale": CALIBRATED_SCALES[states]}
     return Cell(
         world=world,
         base=base,
@@ -132,12 +122,6 @@ def _build_cell(
         points=CHECKPOINTS,
         label=variant,
     )
-
-
-@cache
-def _read_scales() -> dict[tuple[str, str], float | None]:
-    """Return a map from each chain and delay to the scale in `SCALES_FILE`."""
-    return {(row.world, row.delay): row.scale for row in read_table(SCALES_FILE)}
 
 
 @dataclass(frozen=True)

