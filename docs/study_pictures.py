@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from bases_tables import BASES, LAWS, WORLDS, by_setting
 from belated.figures.styles import LAW_PALETTE, PALETTE
@@ -54,6 +54,11 @@ def draw_bases(figure: Figure, data: Data) -> None:
             )
         axes.set_xscale("log")
         axes.margins(x=0.06)
+        low, high = axes.get_xlim()
+        if high < 10 * low:  # too narrow for powers of ten
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+            axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_title(world, loc="left")
         axes.set_yticks(range(len(BASES)), BASES)
         axes.grid(visible=False, axis="y")
