@@ -149,8 +149,8 @@ def test_regrets_of_both_kinds_of_scales_are_compared_by_chain_and_law() -> None
         Measured(f"chain-{states}", base, updater, delay, 100, held, regrets)
         for states, updater, delay in product((5, 10), LEARNERS, delays)
         for base, held, regrets in (
-            ("with-delay", 3, (20.0, 22.0, 24.0)),
-            (f"chain-{states}-without-delay", 2, (10.0, 11.0, 12.0)),
+            ("with-delay", 5, (20.0, 22.0, 24.0, 26.0, 28.0)),
+            (f"chain-{states}-without-delay", 4, (10.0, 11.0, 12.0, 13.0, 14.0)),
         )
     ]
     lines = [line.strip("| ").split(" | ") for line in calibrated_tables.variants(rows)]
@@ -158,5 +158,5 @@ def test_regrets_of_both_kinds_of_scales_are_compared_by_chain_and_law() -> None
     assert lines[2][:3] == ["chain-5", "Active", "no delay"]
     assert lines[2][5] == "2.00 (2.00 to 2.00)"
     assert lines[-1][:3] == ["chain-10", "Explicit exploration", "geometric"]
-    assert lines[-1][3].startswith("10 of 15 (")
-    assert lines[-1][4].startswith("15 of 15 (")
+    assert lines[-1][3].startswith("20 of 25 (")
+    assert lines[-1][4].startswith("25 of 25 (")
