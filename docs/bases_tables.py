@@ -25,7 +25,10 @@ BASES = (
     *("psrl", "q-learning"),
 )
 CALIBRATED = BASES[:7]
-WORLDS = ("chain-5", "chain-10", "chain-20", "riverswim-6", "garnet-10-3-3-0-10")
+WORLDS = (
+    *("chain-5", "chain-10", "chain-20"),
+    *("riverswim-6", "garnet-10-3-3-0-10", "frozen-lake-4x4"),
+)
 FALSE_DISCOVERY_RATE = 0.05
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter, StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter, StrMethodFormatter
 
 from bases_tables import BASES, LAWS, WORLDS, by_setting
 from belated.figures.styles import LAW_PALETTE, PALETTE
@@ -36,8 +36,7 @@ def draw_bases(figure: Figure, data: Data) -> None:
     """Draw the regrets in `data` on `figure`: a panel for each world, a row for each base."""
     delays = list(dict.fromkeys(key.split()[2] for key in data))
     panels = figure.subplots(2, 3, sharey=True)
-    panels.flat[-1].set_axis_off()  # the place of the legend
-    for axes, world in zip(panels.flat, WORLDS, strict=False):
+    for axes, world in zip(panels.flat, WORLDS, strict=True):
         for place, delay in enumerate(delays):
             keys = [f"{world} {base} {delay}" for base in BASES]
             shown = [(row, data[key]) for row, key in enumerate(keys) if key in data]
@@ -55,15 +54,20 @@ def draw_bases(figure: Figure, data: Data) -> None:
             )
         axes.set_xscale("log")
         axes.margins(x=0.06)
+        low, high = axes.get_xlim()
+        if high < 10 * low:  # too narrow for powers of ten
+            axes.xaxis.set_major_locator(MaxNLocator(4))
+            axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+            axes.xaxis.set_minor_formatter(NullFormatter())
         axes.set_title(world, loc="left")
         axes.set_yticks(range(len(BASES)), BASES)
         axes.grid(visible=False, axis="y")
         for line in np.arange(len(BASES) - 1) + 0.5:
             axes.axhline(line, color="0.9", linewidth=0.6)
     panels[0, 0].set_ylim(len(BASES) - 0.5, -0.5)
-    for axes in (*panels[1, :2], panels[0, 2]):
+    for axes in panels[1]:
         axes.set_xlabel("Final regret")
-    panels.flat[-1].legend(*panels[0, 0].get_legend_handles_labels(), loc="center")
+    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
 
 
 def scaling_data() -> Data:

@@ -5,10 +5,10 @@ results/, and replaces the tables between their markers. The marker of a table c
 of its cells, so that a test can detect an outdated table. Two tables need no study: `proofs`, from
 the declarations of the bases, and `calibrations`, from a file of `belated calibrate --table`.
 
-The longer studies bases-under-delay, delay-scaling, delay-scaling-means, lateness-that-tells and
-lateness-that-tells-icu are computed only if they are named; the last two include the studies whose
-names begin with theirs and end in -updaters or -q-learning. Their numbers are stored in docs/data,
-from which the tables are written.
+The longer studies bases-under-delay, calibrated-with-delay, delay-scaling, delay-scaling-means,
+lateness-that-tells and lateness-that-tells-icu are computed only if they are named; the last two
+include the studies whose names begin with theirs and end in -updaters or -q-learning. Their numbers
+are stored in docs/data, from which the tables are written.
 
 A mean of runs is shown with half the width of its 95 % confidence interval.
 """
@@ -21,10 +21,10 @@ from pathlib import Path
 
 import bases_tables
 import belated as bl
+import calibrated_tables
 import lateness_tables
 import scaling_tables
 from belated.learner.bases import BASES as BASE_CLASSES
-from belated.simulation.calibration_table import CalibratedScale, read_table
 from belated.sweep.results import Results
 from belated.sweep.store import Store
 from belated.sweep.study import Study, read_study
@@ -164,45 +164,12 @@ def proofs() -> Iterator[str]:
             yield f"| {' | '.join(cells)} |".replace("|  |", "| |")
 
 
-SCALES_FILE = ROOT / "src" / "belated" / "papers" / "howson2021" / "scales.json"
-"""Scales of the calibrated variant, written by `belated calibrate --table`."""
-
-OLD_SCALES = {"chain-5": 0.0486, "chain-10": 0.00649, "chain-20": 0.00154, "chain-30": 0.000562}
-"""Scales found without delay, with the seeds 0 to 39, which contain those of the reproduction."""
-
-
-def calibrations() -> Iterator[str]:
-    """Yield the lines of the table of calibrated scales, without and with delay."""
-    rows = read_table(SCALES_FILE)
-    of = {(row.world, row.delay, row.optimism): row for row in rows}
-    places = {"start": "at the first state", "everywhere": "everywhere"}
-    conditions = [name for name in places if any(row.optimism == name for row in rows)]
-    heads = [
-        f"With this delay, optimism {places[name]} | Held | 95% interval" for name in conditions
-    ]
-    yield f"| World | Delay | K | Scale without delay, seeds 0-39 | {' | '.join(heads)} |"
-    yield "| --- | --- |" + " ---: |" * (2 + 3 * len(conditions))
-    for world, delay in dict.fromkeys((row.world, row.delay) for row in rows):
-        found = [of.get((world, delay, optimism)) for optimism in conditions]
-        episodes = next(row.episodes for row in found if row is not None)
-        cells = [world, delay, f"{episodes:,}", f"{OLD_SCALES[world]:g}"]
-        for row in found:
-            cells += ["", "", ""] if row is None else calibration_cells(row)
-        yield f"| {' | '.join(cells)} |"
-
-
-def calibration_cells(row: CalibratedScale) -> list[str]:
-    """Return the scale of `row`, in how many runs optimism held, and the interval, as texts."""
-    low, high = row.interval
-    scale = "none" if row.scale is None else f"{row.scale:g}"
-    return [scale, f"{row.held} of {row.runs}", f"{100 * low:.1f}% to {100 * high:.1f}%"]
-
-
+CALIBRATED_PAGE = "docs/reproduction-calibrated.md"
 LATENESS_PAGE = "docs/lateness-that-tells.md"
 
 PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "proofs": ("docs/algorithms.md", proofs),
-    "calibrations": ("docs/reproduction-calibrated.md", calibrations),
+    "calibrations": (CALIBRATED_PAGE, calibrated_tables.calibrations),
     "lateness-bias": (
         LATENESS_PAGE,
         partial(lateness_tables.bias_table, lateness_tables.STUDIES[0]),
@@ -228,6 +195,7 @@ TABLES: dict[str, tuple[str, Callable[[Results], Iterator[str]]]] = {
 
 STORED_STUDIES = {
     "bases-under-delay": (1,),
+    "calibrated-with-delay": (1,),
     "delay-scaling": (1,),
     "delay-scaling-means": (8, 4, 2, 1),
 }
@@ -237,6 +205,11 @@ STORED_TABLES: dict[str, tuple[str, tuple[str, ...], Callable[..., Iterator[str]
     "bases-regrets": (BASES_PAGE, ("bases-under-delay",), bases_tables.regrets),
     "bases-optimism": (BASES_PAGE, ("bases-under-delay",), bases_tables.optimism),
     "bases-ranking": (BASES_PAGE, ("bases-under-delay",), bases_tables.ranking),
+    "calibrated-variants": (
+        CALIBRATED_PAGE,
+        ("calibrated-with-delay",),
+        calibrated_tables.variants,
+    ),
     "exponents": (
         "docs/scaling.md",
         ("delay-scaling", "delay-scaling-means"),
@@ -283,11 +256,7 @@ def main(wanted: list[str]) -> None:
             store_lateness(name)
     for name, (page, plain_lines) in PLAIN_TABLES.items():
         of_study = page == LATENESS_PAGE and set(wanted) & set(lateness_tables.STUDIES)
-        if (
-            name in wanted
-            or of_study
-            or (not wanted and (name != "calibrations" or SCALES_FILE.exists()))
-        ):
+        if name in wanted or of_study or not wanted:
             text = "\n".join(plain_lines())
             replace_table(name, page, f"<!-- {name} -->\n{text}\n<!-- end of {name} -->")
     for name, (page, lines) in TABLES.items():

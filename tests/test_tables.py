@@ -9,10 +9,13 @@ from typing import get_args, get_type_hints
 import pytest
 
 import belated as bl
+import calibrated_tables
 import tables
 from belated.learner.bases import BASES, OPTIMISTIC, Base
+from belated.papers.howson2021.grid import LAWS, LEARNERS, MEANS
 from belated.simulation.calibration_table import CalibratedScale, CalibrationTask, write_table
 from belated.sweep.study import read_study
+from measured import Measured
 
 ROOT = Path(__file__).parents[1]
 
@@ -68,9 +71,9 @@ def test_the_table_of_calibrations_has_both_conditions_of_optimism(tmp_path, mon
         CalibratedScale(**asdict(task), **found, scale=0.0625),
         CalibratedScale(**asdict(replace(task, optimism="everywhere")), **found, scale=None),
     ]
-    monkeypatch.setattr(tables, "SCALES_FILE", tmp_path / "scales.json")
-    write_table(tables.SCALES_FILE, rows)
-    _, _, line = tables.calibrations()
+    monkeypatch.setattr(calibrated_tables, "SCALES_FILE", tmp_path / "scales.json")
+    write_table(calibrated_tables.SCALES_FILE, rows)
+    _, _, line = calibrated_tables.calibrations()
     cells = [cell.strip() for cell in line.strip("|").split("|")]
     held = ["39 of 40", "86.8% to 99.9%"]
     assert cells == ["chain-5", "poisson:100", "10,000", "0.0486", "0.0625", *held, "none", *held]
@@ -138,3 +141,22 @@ def test_late_rewards_cost_less_than_late_everything_at_every_expected_delay() -
         if late == "rewards":
             everything = cost[world, law, "everything"]
             assert all(a < 0.95 * b for a, b in zip(regrets, everything, strict=True))
+
+
+def test_regrets_of_both_kinds_of_scales_are_compared_by_chain_and_law() -> None:
+    delays = ["constant:0", *(f"{law}:{mean}" for law in LAWS for mean in MEANS[1:])]
+    rows = [
+        Measured(f"chain-{states}", base, updater, delay, 100, held, regrets)
+        for states, updater, delay in product((5, 10), LEARNERS, delays)
+        for base, held, regrets in (
+            ("with-delay", 5, (20.0, 22.0, 24.0, 26.0, 28.0)),
+            (f"chain-{states}-without-delay", 4, (10.0, 11.0, 12.0, 13.0, 14.0)),
+        )
+    ]
+    lines = [line.strip("| ").split(" | ") for line in calibrated_tables.variants(rows)]
+    assert len(lines) == 2 + 2 * 5 * 5  # chains, learners, no delay and four laws
+    assert lines[2][:3] == ["chain-5", "Active", "no delay"]
+    assert lines[2][5] == "2.00 (2.00 to 2.00)"
+    assert lines[-1][:3] == ["chain-10", "Explicit exploration", "geometric"]
+    assert lines[-1][3].startswith("20 of 25 (")
+    assert lines[-1][4].startswith("25 of 25 (")

@@ -15,6 +15,7 @@ from belated.cli.support.calibration_output import build_trial_table, format_res
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
     BaseOptions,
+    DeviceOption,
     EpisodesOption,
     StagesOption,
     ThreadsOption,
@@ -101,6 +102,7 @@ def calibrate(
     jobs: Annotated[
         int, typer.Option(help="With --table, number of processes. Does not affect results.", min=1)
     ] = 1,
+    device: DeviceOption = "cpu",
     write: Annotated[
         Path | None,
         typer.Option(help="Study file to write the scale to, new or existing.", dir_okay=False),
@@ -135,8 +137,11 @@ def calibrate(
     if table is not None:
         if write is not None:
             raise typer.BadParameter("--write is for one setting and cannot be used with --table.")
-        write_table([setting.task(level, lowest) for setting in settings], table, jobs=jobs)
+        tasks = [setting.task(level, lowest) for setting in settings]
+        write_table(tasks, table, jobs=jobs, device=device)
         return
+    if device != "cpu":
+        raise typer.BadParameter("--device gpu is for many settings: add --table FILE.")
     arguments, *others = [setting.arguments() for setting in settings]
     if others:
         raise typer.BadParameter(

@@ -114,7 +114,7 @@ def run_cells(
 
     from belated.learner.compile_errors import CompilationError
     from belated.simulation.gpu.errors import GpuMismatchError
-    from belated.sweep.sweep import Device
+    from belated.simulation.many import Device
     from belated.sweep.sweep import sweep as run_sweep
 
     try:

@@ -7,7 +7,7 @@ For each scale, it simulates runs and counts those in which optimism holds.
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Unpack
 
@@ -89,6 +89,121 @@ class NotOptimisticError(ValueError):
             "largest tried; a larger scale does not make this base optimistic."
         )
         self.tried = tuple(tried)
+
+
+class ScaleSearch:
+    """Search for the smallest sufficient scale; the caller computes the runs.
+
+    The runs needed next have the bonus scale `scale` and the seeds `remaining`. The search is
+    finished when `remaining` is empty.
+
+    Parameters
+    ----------
+    seeds : iterable of int
+        Seeds of the runs; the same for each scale.
+    level, lowest, tolerance, on_trial
+        See `calibrate`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+
+    def __init__(
+        self,
+        seeds: Iterable[int],
+        *,
+        level: float,
+        lowest: float,
+        tolerance: float,
+        on_trial: Callable[[Trial], None] | None = None,
+    ) -> None:
+        if not 0 < level <= 1:
+            raise ValueError(f"level must be above 0 and at most 1, got {level}.")
+        if not 0 < lowest < 1:
+            raise ValueError(f"lowest must lie strictly between 0 and 1, got {lowest}.")
+        if not tolerance > 1:
+            raise ValueError(f"tolerance must be above 1, got {tolerance}.")
+        if not isinstance(seeds, Iterable):
+            raise TypeError(f"seeds must be a sequence of seeds such as range(40), got {seeds!r}.")
+        self.seeds = list(seeds)
+        if not self.seeds:
+            raise ValueError("seeds must have at least one seed, got none.")
+        self.tried: list[Trial] = []
+        self.lowest = lowest
+        self.required = math.ceil(level * len(self.seeds) - 1e-9)  # 0.07 * 100 > 7: rounding
+        self.on_trial = on_trial
+        self._bisection = bisect_scales(lowest, tolerance)
+        self._found: float | None = None
+        self._start_trial(next(self._bisection))
+
+    def _start_trial(self, scale: float) -> None:
+        self.scale = scale
+        self.remaining = self.seeds
+        self._regrets: list[float] = []
+        self._failed = 0
+
+    def add(self, runs: Sequence[Run]) -> None:
+        """Take the results of the next runs: those with the first seeds of `remaining`.
+
+        A trial ends after its last run, or when so many runs have failed that its scale cannot be
+        sufficient.
+        """
+        self._regrets += [run.total_regret for run in runs]
+        self._failed += sum(run.optimism_broken > 0 for run in runs)
+        self.remaining = self.remaining[len(runs) :]
+        if self.remaining and self._failed <= len(self.seeds) - self.required:
+            return
+        count = len(self._regrets)
+        mean_regret = math.fsum(self._regrets) / count
+        trial = Trial(self.scale, count - self._failed, count, mean_regret)
+        self.tried.append(trial)
+        if self.on_trial is not None:
+            self.on_trial(trial)
+        try:
+            self._start_trial(self._bisection.send(trial.held >= self.required))
+        except StopIteration as end:
+            self.remaining = []
+            self._found = end.value
+
+    def result(self) -> Calibration:
+        """Return the result of the finished search; raise NotOptimisticError if there is none."""
+        if self._found is None:
+            raise NotOptimisticError(self.tried)
+        chosen = next(trial for trial in self.tried if trial.scale == self._found)
+        at_floor = chosen.scale == self.lowest
+        return Calibration(**vars(chosen), at_floor=at_floor, tried=tuple(self.tried))
+
+
+def bisect_scales(lowest: float, tolerance: float) -> Generator[float, bool, float | None]:
+    """Yield the scales to try, one after another; `send` whether the last one was sufficient.
+
+    Parameters
+    ----------
+    lowest : float
+        Smallest scale to try, in (0, 1).
+    tolerance : float
+        The search ends when the ratio of the smallest sufficient scale to the largest insufficient
+        scale is below this number.
+
+    Returns
+    -------
+    float or None
+        Smallest sufficient scale; None if `MAX_SCALE` is not sufficient.
+    """
+    # Bracket: an insufficient scale `low` and a sufficient one `high`.
+    low, high = lowest, 1.0
+    while not (yield high):
+        if high == MAX_SCALE:
+            return None
+        low, high = high, 2 * high
+    if low == lowest and (yield lowest):
+        high = lowest
+    # Bisection.
+    while high / low >= tolerance and low < (middle := geometric_mean(low, high)) < high:
+        low, high = (low, middle) if (yield middle) else (middle, high)
+    return high
 
 
 def check_base(base: object, given: object) -> Base:
@@ -187,64 +302,23 @@ def calibrate(
     """
     world, found = parse_world(world), BASE_NAMES.parse(base)
     found = check_base(found, base)
-    if not 0 < level <= 1:
-        raise ValueError(f"level must be above 0 and at most 1, got {level}.")
-    if not 0 < lowest < 1:
-        raise ValueError(f"lowest must lie strictly between 0 and 1, got {lowest}.")
-    if not tolerance > 1:
-        raise ValueError(f"tolerance must be above 1, got {tolerance}.")
-    if not isinstance(seeds, Iterable):
-        raise TypeError(f"seeds must be a sequence of seeds such as range(40), got {seeds!r}.")
-    seeds = list(seeds)
-    if not seeds:
-        raise ValueError("seeds must have at least one seed, got none.")
-    tried: list[Trial] = []
-
-    required = math.ceil(level * len(seeds) - 1e-9)  # 0.07 * 100 > 7 because of rounding
-    step = SEEDS_PER_STEP if stop_early else len(seeds)
-
-    def is_sufficient(scale: float) -> bool:
-        runs: list[Run] = []
-        failed = 0
-        while len(runs) < len(seeds) and failed <= len(seeds) - required:
-            runs += simulate_many(
-                world,
-                base=replace(found, scale=scale),
-                updater=updater,
-                delay=delay,
-                episodes=episodes,
-                seeds=seeds[len(runs) : len(runs) + step],
-                rewards=rewards,
-                optimism=optimism,
-                threads=threads,
-                progress=progress,
-                **options,
-            )
-            failed = sum(run.optimism_broken > 0 for run in runs)
-        trial = Trial(
-            scale=scale,
-            held=len(runs) - failed,
-            runs=len(runs),
-            mean_regret=math.fsum(run.total_regret for run in runs) / len(runs),
+    search = ScaleSearch(seeds, level=level, lowest=lowest, tolerance=tolerance, on_trial=on_trial)
+    while search.remaining:
+        runs = simulate_many(
+            world,
+            base=replace(found, scale=search.scale),
+            updater=updater,
+            delay=delay,
+            episodes=episodes,
+            seeds=search.remaining[: SEEDS_PER_STEP if stop_early else None],
+            rewards=rewards,
+            optimism=optimism,
+            threads=threads,
+            progress=progress,
+            **options,
         )
-        tried.append(trial)
-        if on_trial is not None:
-            on_trial(trial)
-        return trial.held >= required
-
-    # Bracket: an insufficient scale `low` and a sufficient one `high`.
-    low, high = lowest, 1.0
-    while not is_sufficient(high):
-        if high == MAX_SCALE:
-            raise NotOptimisticError(tried)
-        low, high = high, 2 * high
-    if low == lowest and is_sufficient(lowest):
-        high = lowest
-    # Bisection.
-    while high / low >= tolerance and low < (middle := geometric_mean(low, high)) < high:
-        low, high = (low, middle) if is_sufficient(middle) else (middle, high)
-    chosen = next(trial for trial in tried if trial.scale == high)
-    return Calibration(**vars(chosen), at_floor=high == lowest, tried=tuple(tried))
+        search.add(runs)
+    return search.result()
 
 
 def geometric_mean(low: float, high: float) -> float:

@@ -15,7 +15,14 @@ from typing import Any, Literal, get_args
 
 from belated.arguments import check_choice, check_integer
 from belated.files import write_atomically
-from belated.simulation.calibrate import FIRST_SEED, NotOptimisticError, calibrate, clopper_pearson
+from belated.simulation.calibrate import (
+    FIRST_SEED,
+    Calibration,
+    NotOptimisticError,
+    calibrate,
+    clopper_pearson,
+)
+from belated.simulation.many import Device
 from belated.simulation.setting import OptimismCheck
 
 
@@ -42,11 +49,15 @@ class CalibrationTask:
         check_integer("episodes", self.episodes, 1)
         check_integer("runs", self.runs, 1)
 
+    @property
+    def seeds(self) -> range:
+        """Seeds of the runs at each scale."""
+        return range(self.first_seed, self.first_seed + self.runs)
+
     def calibrate(self) -> "CalibratedScale":
         """Return the calibrated scale of this setting, computed with one thread."""
-        seeds = range(self.first_seed, self.first_seed + self.runs)
-        try:
-            found = calibrate(
+        return self.row(
+            lambda: calibrate(
                 self.world,
                 base=self.base,
                 updater=self.updater,
@@ -55,13 +66,22 @@ class CalibrationTask:
                 episodes=self.episodes,
                 optimism=self.optimism,
                 level=self.level,
-                seeds=seeds,
+                seeds=self.seeds,
                 lowest=self.lowest,
                 tolerance=self.tolerance,
                 stop_early=True,
                 threads=1,
                 progress=False,
             )
+        )
+
+    def row(self, find: Callable[[], Calibration]) -> "CalibratedScale":
+        """Return this setting with the scale that `find` returns.
+
+        The scale is None if `find` raises NotOptimisticError.
+        """
+        try:
+            found = find()
         except NotOptimisticError as error:
             last = error.tried[-1]
             return CalibratedScale(
@@ -102,6 +122,7 @@ def calibrate_table(
     *,
     path: str | os.PathLike[str] | None = None,
     jobs: int = 1,
+    device: Device = "cpu",
     on_row: Callable[[CalibratedScale], None] | None = None,
 ) -> list[CalibratedScale]:
     """Calibrate many settings, and write their scales to a file.
@@ -116,6 +137,9 @@ def calibrate_table(
     jobs : int
         Number of processes, each of which calibrates one setting at a time. The results do not
         depend on it. With 1, this process does the work.
+    device : {"cpu", "gpu"}
+        "gpu" calibrates the settings that the GPU engine supports on a GPU, all at the same time,
+        with identical results. The other settings are calibrated on the CPU afterwards.
     on_row : callable, optional
         Function called with each new `CalibratedScale` when it has been computed. Scales that were
         read from the file are not passed to it.
@@ -124,6 +148,11 @@ def calibrate_table(
     -------
     list[CalibratedScale]
         Calibrated scales in the order of `tasks`.
+
+    Raises
+    ------
+    GpuUnavailableError
+        If `device` is "gpu" and there is no GPU.
 
     Examples
     --------
@@ -134,10 +163,11 @@ def calibrate_table(
     """
     tasks = list(dict.fromkeys(tasks))
     check_integer("jobs", jobs, 1)
+    check_choice("device", device, get_args(Device))
     found: dict[CalibrationTask, CalibratedScale] = {}
     if path is not None and Path(path).exists():
         found = {row.task: row for row in read_table(path)}
-    for row in _calibrate_all([task for task in tasks if task not in found], jobs):
+    for row in _calibrate_all([task for task in tasks if task not in found], jobs, device):
         found[row.task] = row
         if path is not None:
             order = dict.fromkeys([*(key for key in found if key not in tasks), *tasks])
@@ -147,12 +177,19 @@ def calibrate_table(
     return [found[task] for task in tasks]
 
 
-def _calibrate_all(tasks: Sequence[CalibrationTask], jobs: int) -> Iterator[CalibratedScale]:
+def _calibrate_all(
+    tasks: Sequence[CalibrationTask], jobs: int, device: Device
+) -> Iterator[CalibratedScale]:
     """Yield the calibrated scales of `tasks`, in the order in which they are found.
 
     `jobs` is the number of processes. With several processes, the settings with the most episodes
-    are started first.
+    are started first. `device` is as in `calibrate_table`.
     """
+    if device == "gpu":
+        from belated.simulation.gpu.calibration import calibrate_together, split_tasks
+
+        on_gpu, tasks = split_tasks(tasks)
+        yield from calibrate_together(on_gpu)
     if jobs == 1 or len(tasks) < 2:
         yield from map(CalibrationTask.calibrate, tasks)
         return

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from typing import Final, Unpack
+from typing import Final, Literal, Unpack
 
 from belated.arguments import check_integer
 from belated.mdp.model import MDP
@@ -18,6 +18,9 @@ from belated.randomness import check_seed
 from belated.simulation.reporting import OnCheckpoint, RunSoFar, check_callback
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting, SettingKeywords
+
+Device = Literal["cpu", "gpu"]
+"""Processor that computes the runs of sweeps and tables of calibrated scales."""
 
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two updates of the progress display."""

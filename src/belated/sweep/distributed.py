@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from belated.extras import missing_extra
+from belated.simulation.many import Device
 from belated.sweep.cell import Cell
 from belated.sweep.on_gpu import run_cells_on_gpu
-from belated.sweep.sweep import Device, Pool, TimedRuns, run_cell
+from belated.sweep.sweep import Pool, TimedRuns, run_cell
 
 MAX_RETRIES = 5
 """Maximum number of retries of a cell whose worker died."""

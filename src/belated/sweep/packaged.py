@@ -14,7 +14,7 @@ def study_names() -> list[str]:
     """Return the names of the packaged studies, sorted.
 
     >>> study_names()[:5]
-    ['algorithms', 'alpha', 'bases-under-delay', 'delay-scaling', 'delay-scaling-means']
+    ['algorithms', 'alpha', 'bases-under-delay', 'calibrated-with-delay', 'delay-scaling']
     """
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 

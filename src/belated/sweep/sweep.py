@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, Protocol, get_args
+from typing import Protocol, get_args
 
 from belated.arguments import check_choice
 from belated.progress import Progress
-from belated.simulation.many import Stop, compile_engine
+from belated.simulation.many import Device, Stop, compile_engine
 from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 from belated.sweep.cost import SweepWork
@@ -19,8 +19,6 @@ from belated.sweep.store import Store
 
 PROGRESS_INTERVAL_S = 0.2
 """Maximum time between two updates of the progress display, in seconds."""
-
-Device = Literal["cpu", "gpu"]
 
 TimedRuns = tuple[list[Run], float]
 """Runs of a cell, and their computing time in seconds."""

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
-from belated.cli.support.errors import usage_errors
+from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
     from belated.simulation.calibrate import Calibration, Trial
     from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
+    from belated.simulation.many import Device
 
 
-def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int) -> None:
+def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, device: str) -> None:
     """Calibrate several settings, print their scales and write them to a file.
 
     Parameters
@@ -28,8 +29,12 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int) ->
         File with the calibrated scales, new or existing.
     jobs : int
         Number of processes.
+    device : str
+        "cpu", or "gpu" to calibrate on a GPU what it supports; exit with a message if it is
+        neither.
     """
     from belated.simulation.calibration_table import calibrate_table
+    from belated.simulation.gpu.errors import GpuMismatchError
 
     started = time.perf_counter()
 
@@ -42,7 +47,11 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int) ->
 
     try:
         with usage_errors("--table"):
-            rows = calibrate_table(tasks, path=path, jobs=jobs, on_row=report)
+            rows = calibrate_table(
+                tasks, path=path, jobs=jobs, device=cast("Device", device), on_row=report
+            )
+    except GpuMismatchError as error:
+        exit_with_message(str(error))
     except KeyboardInterrupt:
         typer.echo(f"Interrupted. {path} has the scales found so far.", err=True)
         raise typer.Exit(130) from None

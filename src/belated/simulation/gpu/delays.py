@@ -12,7 +12,7 @@ give another delay than the law. The host draws all delays of a run with such a 
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -83,6 +83,7 @@ def has_table(law: Law) -> bool:
     return kind.draw is Law.draw and kind.at is Law.at
 
 
+@lru_cache(maxsize=64)  # a calibration needs the same tables in each round
 def make_table(law: Law, largest: float, episodes: int) -> DelayTable | None:
     """Return the table of a law, or None if no table gives the delays of the law.
 
