@@ -112,24 +112,21 @@ def count_visit(
     if fixed.size == 0 and not explores(rule, h, s):
         return
     below = is_rare(rule, fixed, h, s)
-    if fixed.size == 0:
-        same = True
-        for b in range(A):
-            mark = below and (not rule.rare_only or rule.visits[stage, s, b] < rule.threshold)
-            same = same and mark == rule.explore[h, s, b]
-        if same:
-            return
     # Update the mask of the state, at every step if visits are pooled.
     for step in range(H if pooled else 1):
         at = step if pooled else h
         if fixed.size > 0:
             below = is_rare(rule, fixed, at, s)
+        same = True
         for b in range(A):
             mark = below and (not rule.rare_only or rule.visits[stage, s, b] < rule.threshold)
             mark = mark and is_available(fixed, at, s * A + b)
             if mark != rule.explore[at, s, b]:
                 rule.explore[at, s, b] = mark
                 put(changed, at, at * S + s)
+                same = False
+        if same and fixed.size == 0:
+            return
 
 
 @inlined
