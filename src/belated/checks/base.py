@@ -139,7 +139,12 @@ def engines_agree(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
         world = random_world(shape, seed)
         setting = Setting(world=world, base=variant, updater=Lazy(2), delay=law, episodes=40)
         require_equal_runs(part_name(base), setting)
-        pooled = replace(setting, updater=Active(), stages="pooled" if can_pool else "each")
+        pooled = replace(
+            setting,
+            world=random_world(shape, seed, climbs=True),
+            updater=Active(),
+            stages="pooled" if can_pool else "each",
+        )
         require_equal_runs(part_name(base), pooled)
 
 

@@ -58,16 +58,22 @@ def sample_cases(shape: Shape) -> list[Case]:
     return [sample_case(shape, seed, episodes=count) for seed, count in enumerate((0, 3, 300))]
 
 
-def random_world(shape: Shape, seed: int) -> MDP:
+def random_world(shape: Shape, seed: int, *, climbs: bool = False) -> MDP:
     """Return a random world of size `shape`, drawn with `seed`.
 
-    Some transitions have probability 0.
+    Some transitions have probability 0. If `climbs`, episodes start in state 0, and a step leads at
+    most to the next higher state, so that higher states cannot be reached at the first steps.
     """
     random = np.random.default_rng(seed)
     H, S, A = shape.table
     p = random.dirichlet(np.full(S, 0.7), (H, S, A))
     keep = random.random(p.shape) < 0.7
     keep[..., random.integers(S)] = True
+    start = random.dirichlet(np.ones(S))
+    if climbs:
+        keep = np.broadcast_to(np.tri(S, S, 1, np.bool_)[:, None], p.shape)
+        p += 2 * np.eye(S, k=1)[:, None]  # so that most episodes get far
+        start = np.eye(S)[0]
     p = np.where(keep, np.maximum(p, 1e-3), 0.0)
     p /= p.sum(axis=3, keepdims=True)
-    return MDP.dense(p, random.random((H, S, A)), start=random.dirichlet(np.ones(S)))
+    return MDP.dense(p, random.random((H, S, A)), start=start)

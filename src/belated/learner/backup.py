@@ -122,8 +122,10 @@ def backup(
     elementwise : bool
         Declares that a whole stage may be computed at once, which is several times faster where
         most values change. For a row with observations, the function may read `stage.v` and
-        `stage.visits` only at indices from `row.succ`, and may use `row.succ` for nothing else. For
-        a row without observations, the result may depend on the row only through `row.reward`.
+        `stage.visits` only at indices from `row.succ`, may use `row.succ` for nothing else, and may
+        read `stage.top` and `stage.low` only if the base declares that it reads "best" or
+        "extremes". For a row without observations, the result may depend on the row only through
+        `row.reward`.
         `constants` must only be indexed or unpacked.
     terms : RowTerms, optional
         The same backup, divided into terms that depend only on N', the number of observations of a

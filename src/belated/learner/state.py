@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import JIT
-from belated.episode import Floats, Shape
+from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Backup
 from belated.learner.bases.base import Reads
 from belated.learner.bases.q_learning import (
@@ -32,6 +32,7 @@ from belated.theory.alpha import lazy_terms
 from belated.worklist import Worklist, empty_worklist
 
 READS: Final = get_args(Reads)
+READS_SUCCESSORS: Final = READS.index("successors")
 READS_BEST: Final = READS.index("best")
 READS_EXTREMES: Final = READS.index("extremes")
 READS_EVERYTHING: Final = READS.index("everything")
@@ -70,6 +71,9 @@ class Config(NamedTuple):
     seed: np.uint64  # seed of the learner
     instance: int  # number of the instance
     fixed: Floats  # (H, S * A) values that are not computed, else NaN; see Shape.fixed_values
+    # (H + 1) Number of states to plan for at each step, and the largest of these numbers. States
+    # from this number on cannot be visited at the step. It is S if the world is not known.
+    reach: Ints
 
 
 class PlanTable(NamedTuple):
@@ -316,6 +320,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         seed=np.uint64(problem.seed),
         instance=instance,
         fixed=problem.shape.fixed_values,
+        reach=np.full(problem.shape.horizon + 1, problem.shape.states),
     )
     if base.planner is not None:
         return fixed

@@ -24,6 +24,7 @@ from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import MDP
 from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
+from belated.simulation.reachable import find_reach
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
 from belated.simulation.resume import RunSaver
 from belated.simulation.run import Run
@@ -263,6 +264,7 @@ class Player:
         v_star = optimal_table(world)
         self.truth = engine.Truth(world_arrays(world), v_star[0])
         self.v_star = v_star[: problem.shape.horizon if everywhere else 0]
+        self.reach = find_reach(world, problem)
 
     def __call__(
         self, instance: int, labels: Ints, delays: Ints, policies: NDArray[np.int32]
@@ -290,6 +292,8 @@ class Player:
         assert isinstance(backup, Backup)
         episodes, pieces = len(delays), delays.shape[1] // self.selector.groups
         config = configure(problem, instance)._replace(skips_explored=may_skip_explored(problem))
+        if policies.size == 0 and self.v_star.size == 0:  # no result depends on other states
+            config = config._replace(reach=self.reach)
         rule = problem.trigger_rule or TriggerRule(no_trigger).checked()
         assert isinstance(rule.trigger, Trigger)
         options = engine.RunOptions(

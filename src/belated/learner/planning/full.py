@@ -17,7 +17,14 @@ from belated.learner.backup import Batch
 from belated.learner.backup_call import BackupCall
 from belated.learner.counts import Counts
 from belated.learner.planning.stages import StagesCall
-from belated.learner.state import READS_BEST, READS_ORDER, Config, LearnerState, PlanTable
+from belated.learner.state import (
+    READS_BEST,
+    READS_ORDER,
+    READS_SUCCESSORS,
+    Config,
+    LearnerState,
+    PlanTable,
+)
 from belated.randomness import TIES, uniform
 
 TIE_TOLERANCE: Final = 1e-11
@@ -310,6 +317,9 @@ def back_up_stages(
     counts, table, scratch = state.counts, state.table, state.scratch
     H, S = table.actions.shape
     packed = scratch.packed
+    # the value of a row without observations may depend on the values of all states
+    unreachable = (S - config.reach[H]) * (table.q.shape[1] // S)
+    every_state = config.reads != READS_SUCCESSORS and packed.unseen[0] > unreachable
     return batch.stages(
         StagesCall(
             constants=address(config.constants),
@@ -321,6 +331,7 @@ def back_up_stages(
             width=width,
             until_same=until_same,
             only_changed=only_changed,
+            every_state=every_state,
             monotone=config.monotone,
             reads_best=config.reads >= READS_BEST,
             reads_visits=config.reads_visits,
@@ -344,6 +355,7 @@ def back_up_stages(
             next_v=address(packed.next_v),
             next_visits=address(packed.next_visits),
             unseen=address(packed.unseen),
+            reach=address(config.reach),
             out=address(scratch.out),
             switched=address(scratch.switched),
             touched_head=address(state.touched.head),

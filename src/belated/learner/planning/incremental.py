@@ -227,7 +227,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
 
 @kernel
 def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> None:
-    """Choose the greedy action of every state at a step.
+    """Choose the greedy action of every state that can be reached at a step; see `Config.reach`.
 
     If ties are broken at random, they are drawn anew for every plan.
 
@@ -245,7 +245,7 @@ def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> No
     S = table.actions.shape[1]
     A = table.q.shape[1] // S
     found = 0  # cells h * S + s with tied actions, in scratch.states
-    for s in range(S):
+    for s in range(config.reach[h]):
         if config.skips_explored and explores(state.exploration, h, s):
             continue
         best = first_best(table.q, h, s, A)

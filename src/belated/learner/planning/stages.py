@@ -32,6 +32,7 @@ class StagesCall(NamedTuple):
     width: int  # number of successors to read for each row
     until_same: bool  # whether to stop after a step without a changed value
     only_changed: bool  # whether to compute only rows in `touched` until a value changes
+    every_state: bool  # whether to compute the values of states beyond `reach`, too
     monotone: bool  # whether no Q may become larger than in the previous plan
     reads_best: bool  # whether the backup reads the largest or the smallest value
     reads_visits: bool  # whether the backup reads visits
@@ -55,6 +56,7 @@ class StagesCall(NamedTuple):
     next_v: NDArray[np.float64]
     next_visits: NDArray[np.int32]
     unseen: NDArray[np.int64]
+    reach: NDArray[np.int64]  # (horizon + 1) see Config
     out: NDArray[np.float64]  # (states * actions) receives Q of a stage
     switched: NDArray[np.int64]  # (horizon) receives 1 or 0, see `store_stage`
     touched_head: NDArray[np.int32]  # rows with new observations, by stage: see Worklist
@@ -76,20 +78,34 @@ POSITIONS: Final[Any] = (0, 1)
 `specialise` replaces this value in each copy of the function."""
 
 
-def back_up_stage(call: StagesCall, h: int) -> None:
-    """Store Q_h(s, a) of all rows of step `h` in `call.out`.
+@inlined
+def never_seen(call: StagesCall, h: int) -> int:
+    """Return the number of rows of the counts of step `h` that cannot be visited.
+
+    It is 0 if the values of all states are computed.
+    """
+    if call.every_state:
+        return 0
+    reach = call.reach[h] if call.stages > 1 else call.reach[call.horizon]
+    return (call.states - int(reach)) * call.actions
+
+
+def back_up_stage(call: StagesCall, h: int, states: int) -> None:
+    """Store Q_h(s, a) of all rows of the first `states` states of step `h` in `call.out`.
 
     The body of the main loop has no branches and no loops of unknown length, so that the compiler
     vectorises it. `WIDTH` successors are read for each row; unused ones have count 0 and add 0.0 to
     a sum, which changes no bit. Rows without observations are computed in a second loop.
     """
     S, count = call.states, call.states * call.actions
+    rows = states * call.actions
     stage_number = h if call.stages > 1 else 0
     packed, first = 4 * count * stage_number, count * stage_number
     # Gather the values and visits of the successors.
     after = (h + 1) * S
-    for i in range(WIDTH * count):
-        call.next_v[i] = call.v[after + call.succ[packed + i]]
+    for j in range(WIDTH):
+        for i in range(j * count, j * count + rows):
+            call.next_v[i] = call.v[after + call.succ[packed + i]]
     visited = (stage_number + 1) * S if call.stages > 1 else 0
     if call.reads_visits:
         if h == call.horizon - 1:
@@ -103,7 +119,7 @@ def back_up_stage(call: StagesCall, h: int) -> None:
     order = view(call.order, S)
     top, low = call.top[h + 1], call.low[h + 1]
     rewards = h * count
-    for i in range(count):
+    for i in range(rows):
         stage = Stage(
             h,
             call.horizon,
@@ -124,7 +140,7 @@ def back_up_stage(call: StagesCall, h: int) -> None:
         row = Row(s, a, n, reward, 0, WIDTH, POSITIONS, m, first + i)
         call.out[i] = back_up_row(constants, stage, row)
     # Rows without observations.
-    if call.unseen[stage_number] == 0:
+    if call.unseen[stage_number] == never_seen(call, h):
         return
     visits = view(call.no_visits, S)
     if h < call.horizon - 1:
@@ -143,7 +159,7 @@ def back_up_stage(call: StagesCall, h: int) -> None:
     )
     succ, observed = view(call.succ, 1), view(call.m, 1)
     value, reward_of_value = 0.0, math.nan  # rows with the same reward have the same value
-    for i in range(count):
+    for i in range(rows):
         if call.n[first + i] == 0:
             reward = call.rewards[rewards + i]
             if reward != reward_of_value:
@@ -282,11 +298,14 @@ def store_stage(
 
 
 @inlined
-def store_extremes(call: StagesCall, h: int) -> None:
-    """Store the largest and the smallest V~_h(s) of step `h` in `call.top` and `call.low`."""
+def store_extremes(call: StagesCall, h: int, states: int) -> None:
+    """Store the largest and the smallest V~_h(s) of step `h` in `call.top` and `call.low`.
+
+    Only the first `states` states are examined.
+    """
     first = h * call.states
     top = low = call.v[first]
-    for s in range(first + 1, first + call.states):
+    for s in range(first + 1, first + states):
         top = max(top, call.v[s])
         low = min(low, call.v[s])
     call.top[h] = top
@@ -309,6 +328,8 @@ def plan_stages(call: StagesCall) -> int:
     `call.until_same`, after the first step at which no value changed. Returns the last step
     computed.
 
+    Values of states that `call.reach` excludes are not computed unless `call.every_state`.
+
     If `call.only_changed`, all values were up to date before the observations of the rows in
     `call.touched_head`. A step whose successors have their old values is then not computed as a
     whole: only these rows of it are.
@@ -317,6 +338,7 @@ def plan_stages(call: StagesCall) -> int:
     out = view(call.out, count)
     moved = not call.only_changed  # whether a value of step h + 1 changed
     for h in range(call.h, -1, -1):
+        states = S if call.every_state else int(call.reach[h])
         moved_alone = False
         if not moved:
             found = update_touched_2(call, h) if call.width == 2 else update_touched_4(call, h)
@@ -325,25 +347,25 @@ def plan_stages(call: StagesCall) -> int:
                 moved = moved_alone
                 call.switched[h] = (found & SWITCHED) != 0
                 if call.reads_best and moved:
-                    store_extremes(call, h)
+                    store_extremes(call, h, states)
                 continue
         if call.width == 2:
-            back_up_stage_2(call, h)
+            back_up_stage_2(call, h, states)
         else:
-            back_up_stage_4(call, h)
-        first, last = h * count, (h + 1) * count
+            back_up_stage_4(call, h, states)
+        first, rows = h * count, states * call.actions
         if call.has_fixed:
-            for i in range(count):
+            for i in range(rows):
                 if not math.isnan(call.fixed[first + i]):
                     out[i] = call.fixed[first + i]
-        v = view(call.v, (h + 1) * S)[h * S :]
-        greedy = view(call.greedy, (h + 1) * S)[h * S :]
-        q = view(call.q, last)[first:]
+        v = view(call.v, h * S + states)[h * S :]
+        greedy = view(call.greedy, h * S + states)[h * S :]
+        q = view(call.q, first + rows)[first:]
         moved, switched = store_stage(out, q, v, greedy, call.monotone, call.tolerance)
         moved = moved or moved_alone
         call.switched[h] = switched
         if call.reads_best and moved:
-            store_extremes(call, h)
+            store_extremes(call, h, states)
         if call.until_same and not moved:
             return h
         moved = moved or not call.only_changed
