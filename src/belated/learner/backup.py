@@ -39,7 +39,7 @@ from belated.learner.backup_call import (
     with_terms_only,
 )
 from belated.learner.compile_errors import compilation_error
-from belated.learner.planning import stages
+from belated.learner.planning import pairs, stages
 from belated.learner.planning.packed import WIDTHS
 from belated.learner.planning.stages import StagesCall
 
@@ -84,6 +84,13 @@ class RowTerms(NamedTuple):
     """Whether `back_up` takes a hint, a pair of numbers, as its last argument, and returns the hint
     for the next backup of the row after the level, which it must return too. The first hint is
     minus infinity twice. A hint may save time, but must not change a bit of the other results."""
+
+    back_up_pair: Callable[..., Any] | None = None
+    """Function of (constants, stage, row, terms) that returns Q_h(s, a) of a row with exactly two
+    successors, or NaN if `back_up` must compute it. The compiler processes several rows with one
+    instruction if the function has no loops of unknown length; the counts `row.m` and `row.n` are
+    floats then. As for an elementwise backup, see `backup`, `stage.v` may only be read at indices
+    from `row.succ`. `stage.visits` and `row.s`, `row.a` and `row.number` must not be read."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +171,10 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
             simpler = with_level_only if backup.terms.has_level else with_terms_only
             with_hint = uncached(specialise(simpler, function, own))
         names |= {"HAS_LEVEL": backup.terms.has_level, "back_up_with_hint": with_hint}
+        if backup.terms.back_up_pair is not None:
+            own = names | {"back_up_pair": backup.terms.back_up_pair}
+            pair_loop = uncached(specialise(pairs.back_up_pairs, function, own))
+            names |= {"HAS_PAIRS": True, "back_up_pairs": pair_loop}
     loop = specialise(back_up_rows, function, names)
     try:
         rows = compile_callback(loop, backup_call.SIGNATURE)

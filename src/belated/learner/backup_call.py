@@ -91,6 +91,7 @@ class BackupCall(NamedTuple):
     levels: NDArray[np.float64]  # (states * actions) receives the level of each row, if has_levels
     has_hints: bool  # whether hints are stored
     hints: NDArray[np.float64]  # (2, states * actions) hints of the rows, replaced, if has_hints
+    pairs: NDArray[np.float64]  # working memory: see `belated.learner.planning.pairs`
 
 
 CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
@@ -170,6 +171,11 @@ HAS_LEVEL: Final = False
 replaces this value in each copy of `back_up_rows`."""
 
 
+HAS_PAIRS: Final = False
+"""Whether the backup that `back_up_rows` calls has a function for rows with two successors; see
+`RowTerms`. `specialise` replaces this value in each copy of `back_up_rows`."""
+
+
 @inlined
 def compute_terms(constants: NDArray[np.float64], n: int) -> Pair:
     """Return (0, 0); `specialise` replaces this placeholder by `RowTerms.compute`."""
@@ -188,6 +194,17 @@ def back_up_with_hint(
 ) -> tuple[float, float, Pair]:
     """Return zeros; `specialise` replaces this placeholder by a function with a hint."""
     return 0.0, 0.0, (0.0, 0.0)
+
+
+@inlined
+def back_up_pair(constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair) -> float:
+    """Return 0; `specialise` replaces this placeholder by `RowTerms.back_up_pair`."""
+    return 0.0
+
+
+@inlined
+def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> None:
+    """Do nothing; `specialise` replaces this placeholder by a copy of `pairs.back_up_pairs`."""
 
 
 def with_terms_only(
@@ -240,6 +257,9 @@ def back_up_rows(call: BackupCall) -> int:
     )
     succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
     count = call.states * call.actions
+    if HAS_PAIRS:
+        back_up_pairs(call, constants, stage)
+    pair = 0  # number of rows with two successors so far
     for i in range(call.row_count):
         at = int(call.rows[i])
         j = call.first + at
@@ -248,6 +268,11 @@ def back_up_rows(call: BackupCall) -> int:
         hi = lo + call.size[j]
         n = call.n[j]
         row = Row(s, at - s * call.actions, n, call.rewards[at], lo, hi, succ, m, j)
+        if HAS_PAIRS and hi - lo == 2:
+            call.out[i] = call.pairs[pair]
+            pair += 1
+            if call.out[i] == call.out[i]:  # not NaN
+                continue
         if HAS_TERMS and n > 0:
             if call.term_n[j] != n:
                 call.first_terms[j], call.second_terms[j] = compute_terms(constants, n)

@@ -25,6 +25,7 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
+from belated.learner.planning.pairs import pair_memory
 from belated.learner.planning.packed import PackedCounts, empty_packed
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
@@ -110,6 +111,7 @@ class Scratch(NamedTuple):
     terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
     hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
+    pairs: Floats  # working memory of `pairs.back_up_pairs`; empty if it is not used
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
@@ -157,14 +159,20 @@ def empty_table(shape: Shape) -> PlanTable:
 
 
 def empty_scratch(
-    shape: Shape, packed_stages: int = 0, term_rows: int = 0, level_rows: int = 0, hints: int = 0
+    shape: Shape,
+    packed_stages: int = 0,
+    term_rows: int = 0,
+    level_rows: int = 0,
+    hints: int = 0,
+    pairs: int = 0,
 ) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
     `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
     counts. `term_rows` is the number of rows whose terms are stored, or 0 if the backup has no
     terms. `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels
-    are used. `hints` is the number of hints of a step, two for each row, or 0.
+    are used. `hints` is the number of hints of a step, two for each row, or 0. `pairs` is the size
+    of the working memory of `back_up_pairs`, or 0.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -184,6 +192,7 @@ def empty_scratch(
         terms=np.zeros((2, term_rows)),
         levels=np.full((shape.horizon, level_rows), -np.inf),
         hints=np.full((shape.horizon, hints), -np.inf),
+        pairs=np.zeros(pairs),
         switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
@@ -206,6 +215,16 @@ def has_hints(problem: LearningProblem) -> bool:
     assert isinstance(backup, Backup)
     assert backup.terms is not None
     return backup.terms.has_hint
+
+
+def has_pairs(problem: LearningProblem) -> bool:
+    """Return whether the backup of `problem` has a function for two successors; see `RowTerms`."""
+    if not has_terms(problem):
+        return False
+    backup = problem.backup_rule.backup
+    assert isinstance(backup, Backup)
+    assert backup.terms is not None
+    return backup.terms.back_up_pair is not None
 
 
 def has_levels(problem: LearningProblem) -> bool:
@@ -280,6 +299,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
             rows if has_terms(problem) else 0,
             S * shape.actions if has_levels(problem) else 0,
             2 * S * shape.actions if has_hints(problem) else 0,
+            pair_memory(S * shape.actions) if has_pairs(problem) else 0,
         ),
     )
 

@@ -210,6 +210,7 @@ def max_over_chi2_ball(
     guessed = hint[0] > -math.inf
     min_unobserved, min_observed = max(0.0, hint[0] - centre), hint[1] - centre
     gain = 0.0
+    level = centre
     zero = zero_observed = -math.inf
     for _ in range(stage.v.size + guessed):
         # Moments of the remaining states.
@@ -238,6 +239,11 @@ def max_over_chi2_ball(
         if guessed:
             limits = min_unobserved, min_observed
             if not is_degenerate and is_support(stage, row, centre, limits, (zero, zero_observed)):
+                margin = MIN_DISTANCE * (best - centre)
+                low = min(min_unobserved, zero - margin)
+                at = centre + (low - margin)
+                if at - centre < low:
+                    level = max(level, at)
                 break
             guessed = False
             min_unobserved, min_observed = 0.0, -math.inf
@@ -248,7 +254,7 @@ def max_over_chi2_ball(
         min_unobserved = max(min_unobserved, zero)
         min_observed = max(min_observed, zero_observed)
     hint = centre + zero, centre + zero_observed
-    return max(centre, min(best, centre + gain)), centre, hint
+    return max(centre, min(best, centre + gain)), level, hint
 
 
 @kernel
