@@ -62,9 +62,9 @@ class Batch(NamedTuple):
 class RowTerms(NamedTuple):
     """Backup divided into two steps: terms that depend on N' alone, and Q computed from them.
 
-    N' is the number of observed visits of a row. The terms of a row are stored until its N'
-    changes. Both functions must be compiled. For a row with observations, their result must be
-    bit-identical to that of the backup.
+    N' is the number of observed visits of a row. The terms of an N' are stored and shared by all
+    rows with this N'. Both functions must be compiled. For a row with observations, their result
+    must be bit-identical to that of the backup.
     """
 
     compute: Callable[[NDArray[np.float64], int], tuple[float, float]]
@@ -134,7 +134,7 @@ def backup(
         `constants` must only be indexed or unpacked.
     terms : RowTerms, optional
         The same backup, divided into terms that depend only on N', the number of observations of a
-        row, and the rest. The terms are computed again only if N' has changed.
+        row, and the rest. The terms of an N' are seldom computed more than once.
 
     Returns
     -------

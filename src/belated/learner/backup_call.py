@@ -84,7 +84,7 @@ class BackupCall(NamedTuple):
     rows: NDArray[np.int32]  # rows to compute, s * A + a
     row_count: int  # number of rows to compute
     out: NDArray[np.float64]  # (row_count) receives Q of each row
-    term_n: NDArray[np.int64]  # N' for which the terms of each row were computed; see RowTerms
+    term_n: NDArray[np.int64]  # (TERM_SLOTS) N' whose terms are in each slot, 0 for none
     first_terms: NDArray[np.float64]
     second_terms: NDArray[np.float64]
     has_levels: bool  # whether levels are stored
@@ -164,6 +164,12 @@ def back_up_row(constants: NDArray[np.float64], stage: Stage, row: Row) -> float
 HAS_TERMS: Final = False
 """Whether the backup that `back_up_rows` calls has terms; see `RowTerms`. `specialise` replaces
 this value in each copy of `back_up_rows`."""
+
+
+TERM_SLOTS: Final = 1024
+"""Number of slots in which terms are stored; see `RowTerms`. Those of N' are in slot N' modulo this
+number, a power of 2. Rows share the slots, since the terms depend on N' alone: a row with new
+observations seldom has an N' that no other row had."""
 
 
 HAS_LEVEL: Final = False
@@ -274,10 +280,11 @@ def back_up_rows(call: BackupCall) -> int:
             if call.out[i] == call.out[i]:  # not NaN
                 continue
         if HAS_TERMS and n > 0:
-            if call.term_n[j] != n:
-                call.first_terms[j], call.second_terms[j] = compute_terms(constants, n)
-                call.term_n[j] = n
-            terms = call.first_terms[j], call.second_terms[j]
+            slot = n & (TERM_SLOTS - 1)
+            if call.term_n[slot] != n:
+                call.first_terms[slot], call.second_terms[slot] = compute_terms(constants, n)
+                call.term_n[slot] = n
+            terms = call.first_terms[slot], call.second_terms[slot]
             hint = -math.inf, -math.inf
             if call.has_hints:
                 hint = call.hints[at], call.hints[count + at]

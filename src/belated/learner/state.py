@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from belated.compiled import JIT
 from belated.episode import Floats, Shape
 from belated.learner.backup import Backup
+from belated.learner.backup_call import TERM_SLOTS
 from belated.learner.bases.base import Reads
 from belated.learner.bases.q_learning import (
     Inbox,
@@ -25,8 +26,8 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
-from belated.learner.planning.pairs import pair_memory
 from belated.learner.planning.packed import PackedCounts, empty_packed
+from belated.learner.planning.pairs import pair_memory
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
@@ -107,8 +108,8 @@ class Scratch(NamedTuple):
     state_of: NDArray[np.int32]  # (S * A) state of each row
     all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
-    term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
-    terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
+    term_n: NDArray[np.int64]  # (TERM_SLOTS) N' of the terms in each slot, 0 for none; see RowTerms
+    terms: Floats  # (2, TERM_SLOTS) the terms; (2, 0) if the backup has none
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
     hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
     pairs: Floats  # working memory of `pairs.back_up_pairs`; empty if it is not used
@@ -161,7 +162,7 @@ def empty_table(shape: Shape) -> PlanTable:
 def empty_scratch(
     shape: Shape,
     packed_stages: int = 0,
-    term_rows: int = 0,
+    term_slots: int = 0,
     level_rows: int = 0,
     hints: int = 0,
     pairs: int = 0,
@@ -169,10 +170,10 @@ def empty_scratch(
     """Return working memory for a problem of size `shape`.
 
     `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
-    counts. `term_rows` is the number of rows whose terms are stored, or 0 if the backup has no
-    terms. `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels
-    are used. `hints` is the number of hints of a step, two for each row, or 0. `pairs` is the size
-    of the working memory of `back_up_pairs`, or 0.
+    counts. `term_slots` is the number of slots for terms, or 0 if the backup has no terms.
+    `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels are
+    used. `hints` is the number of hints of a step, two for each row, or 0. `pairs` is the size of
+    the working memory of `back_up_pairs`, or 0.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -188,8 +189,8 @@ def empty_scratch(
         state_of=np.repeat(np.arange(S, dtype=np.int32), A),
         all_rows=np.arange(S * A, dtype=np.int32),
         no_visits=np.zeros(S, np.int64),
-        term_n=np.zeros(term_rows, np.int64),
-        terms=np.zeros((2, term_rows)),
+        term_n=np.zeros(term_slots, np.int64),
+        terms=np.zeros((2, term_slots)),
         levels=np.full((shape.horizon, level_rows), -np.inf),
         hints=np.full((shape.horizon, hints), -np.inf),
         pairs=np.zeros(pairs),
@@ -199,7 +200,7 @@ def empty_scratch(
 
 
 def has_terms(problem: LearningProblem) -> bool:
-    """Return whether the backup of `problem` stores terms of each row; see `RowTerms`."""
+    """Return whether a learner of `problem` stores terms of the backup; see `RowTerms`."""
     if problem.algorithm.planner is not None:
         return False
     backup = problem.backup_rule.backup
@@ -296,7 +297,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         scratch=empty_scratch(
             shape,
             stages if plans_whole_stages(problem) else 0,
-            rows if has_terms(problem) else 0,
+            TERM_SLOTS if has_terms(problem) else 0,
             S * shape.actions if has_levels(problem) else 0,
             2 * S * shape.actions if has_hints(problem) else 0,
             pair_memory(S * shape.actions) if has_pairs(problem) else 0,

@@ -58,7 +58,7 @@ MIN_RADIUS = 1e-30
 """Radius eps below which the relative gain of the maximum over the mean is below 1e-15."""
 
 MIN_MEAN_GAP = 1e-150
-"""Distance of max V from <P^, V>, over the observed states, below which V is regarded as constant."""
+"""Distance of max V from <P^, V>, over the observed states, below which V counts as constant."""
 
 MAX_ITERATIONS = 100
 """Maximum number of iterations of the search for the dual variable nu. Four are typical; more than

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import load_tuple
-from belated.learner.backup_call import BackupCall, Row, Stage, back_up_pair, compute_terms
+from belated.learner.backup_call import (
+    TERM_SLOTS,
+    BackupCall,
+    Row,
+    Stage,
+    back_up_pair,
+    compute_terms,
+)
 
 LANES: Final = 4
 """The number of rows computed is rounded up to a multiple of this number, so that no rows remain
@@ -52,9 +59,10 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
         j = call.first + at
         if call.size[j] == 2:
             n = call.n[j]
-            if call.term_n[j] != n:
-                call.first_terms[j], call.second_terms[j] = compute_terms(constants, n)
-                call.term_n[j] = n
+            slot = n & (TERM_SLOTS - 1)
+            if call.term_n[slot] != n:
+                call.first_terms[slot], call.second_terms[slot] = compute_terms(constants, n)
+                call.term_n[slot] = n
             k = call.start[j]
             to = stride + found
             call.pairs[to] = stage.v[call.succ[k]]
@@ -63,8 +71,8 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
             call.pairs[to + 3 * stride] = call.m[k + 1]
             call.pairs[to + 4 * stride] = n
             call.pairs[to + 5 * stride] = call.rewards[at]
-            call.pairs[to + 6 * stride] = call.first_terms[j]
-            call.pairs[to + 7 * stride] = call.second_terms[j]
+            call.pairs[to + 6 * stride] = call.first_terms[slot]
+            call.pairs[to + 7 * stride] = call.second_terms[slot]
             found += 1
     # Compute the values.
     for i in range((found + LANES - 1) // LANES * LANES):
