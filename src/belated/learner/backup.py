@@ -75,22 +75,24 @@ class RowTerms(NamedTuple):
     result of `compute`. If `has_level`, the function returns a pair of Q_h(s, a) and its level."""
 
     has_level: bool = False
-    """Whether `back_up` returns a level: a number such that every value of the next step that was
-    read is at least the level, is the value of a successor of the row, or is the largest value.
+    """Whether `back_up` returns a level: a number such that values of the next step below it have
+    no effect on Q_h(s, a), except for those of the successors of the row and the largest value.
     Incremental planning computes the row again only if a value of its successors, the largest
     value, or a value of at least the level changes, whatever the base declares that it reads."""
 
     has_hint: bool = False
     """Whether `back_up` takes a hint, a pair of numbers, as its last argument, and returns the hint
     for the next backup of the row after the level, which it must return too. The first hint is
-    minus infinity twice. A hint may save time, but must not change a bit of the other results."""
+    minus infinity twice. A hint may save time or raise the level, but must not change a bit of
+    Q_h(s, a)."""
 
     back_up_pair: Callable[..., Any] | None = None
     """Function of (constants, stage, row, terms) that returns Q_h(s, a) of a row with exactly two
-    successors, or NaN if `back_up` must compute it. The compiler processes several rows with one
-    instruction if the function has no loops of unknown length; the counts `row.m` and `row.n` are
-    floats then. As for an elementwise backup, see `backup`, `stage.v` may only be read at indices
-    from `row.succ`. `stage.visits` and `row.s`, `row.a` and `row.number` must not be read."""
+    successors, or NaN if `back_up` must compute it. The compiler processes several such rows with
+    one instruction if the function has only simple branches and no loops of unknown length. The
+    counts `row.m` and `row.n` are floats. `stage.v` may only be read at indices from `row.succ`;
+    `stage.visits`, `row.s`, `row.a` and `row.number` must not be read. The function returns neither
+    a level nor a hint, so that `has_level` and `has_hint` must be False."""
 
 
 @dataclass(frozen=True)

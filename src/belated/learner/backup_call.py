@@ -278,6 +278,8 @@ def back_up_rows(call: BackupCall) -> int:
             call.out[i] = call.pairs[pair]
             pair += 1
             if call.out[i] == call.out[i]:  # not NaN
+                if call.has_levels:
+                    call.levels[at] = mean_level(stage, row)
                 continue
         if HAS_TERMS and n > 0:
             slot = n & (TERM_SLOTS - 1)

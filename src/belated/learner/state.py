@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from belated.compiled import JIT
 from belated.episode import Floats, Shape
-from belated.learner.backup import Backup
+from belated.learner.backup import Backup, RowTerms
 from belated.learner.backup_call import TERM_SLOTS
 from belated.learner.bases.base import Reads
 from belated.learner.bases.q_learning import (
@@ -199,33 +199,13 @@ def empty_scratch(
     )
 
 
-def has_terms(problem: LearningProblem) -> bool:
-    """Return whether a learner of `problem` stores terms of the backup; see `RowTerms`."""
+def stored_terms(problem: LearningProblem) -> RowTerms | None:
+    """Return the terms of the backup of `problem`, or None if a learner stores no terms."""
     if problem.algorithm.planner is not None:
-        return False
+        return None
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
-    return backup.compiled and backup.terms is not None
-
-
-def has_hints(problem: LearningProblem) -> bool:
-    """Return whether a learner of `problem` stores hints of each row; see `RowTerms`."""
-    if not has_terms(problem):
-        return False
-    backup = problem.backup_rule.backup
-    assert isinstance(backup, Backup)
-    assert backup.terms is not None
-    return backup.terms.has_hint
-
-
-def has_pairs(problem: LearningProblem) -> bool:
-    """Return whether the backup of `problem` has a function for two successors; see `RowTerms`."""
-    if not has_terms(problem):
-        return False
-    backup = problem.backup_rule.backup
-    assert isinstance(backup, Backup)
-    assert backup.terms is not None
-    return backup.terms.back_up_pair is not None
+    return backup.terms if backup.compiled else None
 
 
 def has_levels(problem: LearningProblem) -> bool:
@@ -236,10 +216,9 @@ def has_levels(problem: LearningProblem) -> bool:
     """
     if problem.algorithm.planner is not None:
         return False
-    rule = problem.backup_rule
+    rule, terms = problem.backup_rule, stored_terms(problem)
     assert isinstance(rule.backup, Backup)
-    terms = rule.backup.terms
-    if rule.backup.compiled and terms is not None and terms.has_level:
+    if terms is not None and terms.has_level:
         return True
     return rule.reads == "above" and (rule.backup.compiled or not JIT)
 
@@ -274,7 +253,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     reward_rows = rows if problem.unknown_rewards else 0
     alpha = updater.lazy_alpha()
     exploration = updater.exploration(shape, base.exploration_rate)
-    table = empty_table(shape)
+    table, terms = empty_table(shape), stored_terms(problem)
     if base.stepwise:
         initialise_values(problem.backup_rule.constants, table.q, table.v)
         if shape.is_restricted:
@@ -297,10 +276,10 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         scratch=empty_scratch(
             shape,
             stages if plans_whole_stages(problem) else 0,
-            TERM_SLOTS if has_terms(problem) else 0,
+            TERM_SLOTS if terms else 0,
             S * shape.actions if has_levels(problem) else 0,
-            2 * S * shape.actions if has_hints(problem) else 0,
-            pair_memory(S * shape.actions) if has_pairs(problem) else 0,
+            2 * S * shape.actions if terms and terms.has_hint else 0,
+            pair_memory(S * shape.actions) if terms and terms.back_up_pair else 0,
         ),
     )
 

@@ -163,6 +163,34 @@ def is_support(
 
 
 @inlined
+def level_of_support(stage: Stage, centre: float, limit: float, zero: float) -> float:
+    """Return a number such that unobserved states with V below it have no effect on the maximum.
+
+    The support of the maximiser is known to be certain; see `is_support`.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step; `stage.top` is their maximum.
+    centre : float
+        Mean of the next value, <P^, V>.
+    limit, zero : float
+        Elements of the arguments `limits` and `zeros` of `is_support` for unobserved states.
+
+    Returns
+    -------
+    float
+        The level, at least `centre`. While V of a state remains below it, the state is not in the
+        support, and this remains certain.
+    """
+    margin = MIN_DISTANCE * (stage.top - centre)
+    low = min(limit, zero - margin)  # as in `is_support`
+    level = centre + (low - margin)
+    # rounding is monotone, so that V - centre < low for every V below the level
+    return max(centre, level) if level - centre < low else centre
+
+
+@inlined
 def max_over_chi2_ball(
     stage: Stage, row: Row, centre: float, eps: float, hint: tuple[float, float]
 ) -> tuple[float, float, tuple[float, float]]:
@@ -239,11 +267,7 @@ def max_over_chi2_ball(
         if guessed:
             limits = min_unobserved, min_observed
             if not is_degenerate and is_support(stage, row, centre, limits, (zero, zero_observed)):
-                margin = MIN_DISTANCE * (best - centre)
-                low = min(min_unobserved, zero - margin)
-                at = centre + (low - margin)
-                if at - centre < low:
-                    level = max(level, at)
+                level = level_of_support(stage, centre, min_unobserved, zero)
                 break
             guessed = False
             min_unobserved, min_observed = 0.0, -math.inf
