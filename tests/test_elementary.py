@@ -17,7 +17,13 @@ NUMBERS = {
     "log": np.concatenate([np.exp(DRAW.uniform(-700, 700, 2000)), np.arange(1, 2000), [5e-324]]),
     "log1p": np.concatenate([DRAW.uniform(-1, 3, 2000), np.exp(DRAW.uniform(-40, 700, 2000))]),
     "exp": np.concatenate([DRAW.uniform(-700, 709, 2000), DRAW.uniform(-1, 1, 2000)]),
-    "expm1": np.concatenate([DRAW.uniform(-50, 709, 2000), DRAW.uniform(-1, 1, 2000)]),
+    "expm1": np.concatenate(
+        [
+            DRAW.uniform(-50, 709, 2000),
+            DRAW.uniform(-1, 1, 2000),
+            -0.34657359027997264 * (1 + 2.0**-52 * np.arange(-20, 20)),  # -ln(2) / 2
+        ]
+    ),
 }
 
 

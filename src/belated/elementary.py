@@ -31,6 +31,14 @@ ROOT_BITS: Final = 0x3FE6A09E00000000  # bits of a number close to sqrt(1/2)
 ONE_BITS: Final = 0x3FF0000000000000  # bits of 1
 FRACTION_BITS: Final = 0x000FFFFFFFFFFFFF  # mask of the fraction of a float
 
+INTEGER_OFFSET: Final = 6755399441055744.0
+"""1.5 * 2**52. The lowest bits of this number plus an integer k, |k| < 2**51, are those of k.
+
+Conversions between integers and floats by addition of this number are exact. Unlike conversions by
+`int` and `float`, they are vectorised by the compiler."""
+
+INTEGER_BITS: Final = 0x4338000000000000  # bits of INTEGER_OFFSET
+
 
 def python_to_bits(x: float) -> int:
     """Return the 64 bits of the float `x` as a signed integer, computed in plain Python."""
@@ -113,9 +121,12 @@ def log(x: float) -> float:
     return float(k * LN2_HIGH - ((half - (s * (half + log_series(f)) + k * LN2_LOW)) - f))
 
 
-@kernel
+@inlined
 def log1p(x: float) -> float:
-    """Return log(1 + `x`), accurate also for small `x`."""
+    """Return log(1 + `x`), accurate also for small `x`.
+
+    All branches are simple, so that the compiler vectorises a loop that calls this function.
+    """
     x = float(x)
     if not -1.0 < x < math.inf:
         if x == -1.0:
@@ -123,15 +134,15 @@ def log1p(x: float) -> float:
         return x if x > 0.0 or x != x else math.nan
     if abs(x) < 1.1102230246251565e-16:  # 2**-53
         return x
-    k = 0
+    k = 0.0
     f = x
     rest = 0.0  # relative rounding error of 1 + x
     if not -0.2928932188134524 < x < 0.41421356237309503:
         u = 1.0 + x
         bits = to_bits(u) + (ONE_BITS - ROOT_BITS)
-        k = (bits >> 52) - 1023
-        if k < 54:
-            rest = (1.0 - (u - x) if k >= 2 else x - (u - 1.0)) / u
+        k = from_bits((bits >> 52) | INTEGER_BITS) - (INTEGER_OFFSET + 1023.0)
+        if k < 54.0:
+            rest = (1.0 - (u - x) if k >= 2.0 else x - (u - 1.0)) / u
         f = from_bits((bits & FRACTION_BITS) + ROOT_BITS) - 1.0
     half = 0.5 * f * f
     s = f / (2.0 + f)
@@ -169,26 +180,12 @@ def exp(x: float) -> float:
     return scale_by_power(1.0 + ((r * c) / (2.0 - c) - low + high), k)
 
 
-@kernel
-def expm1(x: float) -> float:
-    """Return exp(`x`) - 1, accurate also for small `x`."""
-    x = float(x)
-    if x != x or x == math.inf:
-        return x
-    if x > 709.782712893384:
-        return math.inf
-    if x < -38.816242111356935:  # -56 ln 2
-        return -1.0
-    if abs(x) < 5.551115123125783e-17:  # 2**-54
-        return x
-    k = 0
-    c = 0.0  # rounding error of the reduced argument
-    if abs(x) > 0.34657359027997264:  # ln(2) / 2
-        k = int(math.floor(x * INVERSE_LN2 + 0.5))  # noqa: RUF046 -- a float on a GPU
-        high = x - k * LN2_HIGH
-        low = k * LN2_LOW
-        x = high - low
-        c = (high - x) - low
+@inlined
+def expm1_series(x: float) -> float:
+    """Return the remainder E in a series of expm1(`x`), for |x| <= ln(2) / 2.
+
+    It is defined by expm1(x) = x - (x E - x^2 / 2).
+    """
     half = 0.5 * x
     hxs = x * half
     r = 1.0 + hxs * (
@@ -204,18 +201,73 @@ def expm1(x: float) -> float:
         )
     )
     t = 3.0 - r * half
-    e = hxs * ((r - t) / (6.0 - x * t))
+    return float(hxs * ((r - t) / (6.0 - x * t)))
+
+
+@inlined
+def expm1_negative(x: float) -> float:
+    """Return exp(`x`) - 1 for `x` of at most 0; see `expm1`.
+
+    All branches are simple, so that the compiler vectorises a loop that calls this function.
+    """
+    if x < -38.816242111356935:  # -56 ln 2
+        return -1.0
+    if x > -5.551115123125783e-17:  # -2**-54
+        return x
+    k = 0.0
+    c = 0.0  # rounding error of the reduced argument
+    if x < -0.34657359027997264:  # -ln(2) / 2
+        y = x * INVERSE_LN2 + 0.5
+        k = (y + INTEGER_OFFSET) - INTEGER_OFFSET  # y rounded to the nearest integer
+        if k > y:
+            k -= 1.0  # y rounded down
+        high = x - k * LN2_HIGH
+        low = k * LN2_LOW
+        x = high - low
+        c = (high - x) - low
+    e = expm1_series(x)
+    hxs = x * (0.5 * x)
+    if k == 0.0:
+        return float(x - (x * e - hxs))
+    e = x * (e - c) - c
+    e -= hxs
+    if k == -1.0:
+        return float(0.5 * (x - e) - 0.5)
+    power = from_bits((to_bits(k + INTEGER_OFFSET) - INTEGER_BITS + 1023) << 52)  # 2**k
+    return float((1.0 - (e - x)) * power - 1.0)
+
+
+@kernel
+def expm1(x: float) -> float:
+    """Return exp(`x`) - 1, accurate also for small `x`."""
+    x = float(x)
+    if x <= 0.0:
+        return expm1_negative(x)
+    if x != x or x == math.inf:
+        return x
+    if x > 709.782712893384:
+        return math.inf
+    if x < 5.551115123125783e-17:  # 2**-54
+        return x
+    k = 0
+    c = 0.0  # rounding error of the reduced argument
+    if x > 0.34657359027997264:  # ln(2) / 2
+        k = int(math.floor(x * INVERSE_LN2 + 0.5))  # noqa: RUF046 -- a float on a GPU
+        high = x - k * LN2_HIGH
+        low = k * LN2_LOW
+        x = high - low
+        c = (high - x) - low
+    e = expm1_series(x)
+    hxs = x * (0.5 * x)
     if k == 0:
         return float(x - (x * e - hxs))
     e = x * (e - c) - c
     e -= hxs
-    if k == -1:
-        return float(0.5 * (x - e) - 0.5)
     if k == 1:
         if x < -0.25:
             return float(-2.0 * (e - (x + 0.5)))
         return float(1.0 + 2.0 * (x - e))
-    if k < 0 or k > 56:
+    if k > 56:
         return scale_by_power(1.0 - (e - x), k) - 1.0
     small = from_bits((1023 - k) << 52)  # 2**-k
     if k < 20:

@@ -281,12 +281,35 @@ def test_a_hint_changes_no_bit_of_the_maximum() -> None:
                 chi2_ball.max_over_chi2_ball(stage, row, centre, eps, each)
                 for each in (hint, NO_HINT)
             ]
-            assert results[0][:2] == results[1][:2]
+            assert results[0][0] == results[1][0]
+            assert results[0][1] >= results[1][1]
             used += hint[0] > centre
             hint = results[0][2]
             v = v * (1 - change * rng.random(S) * (rng.random(S) < 0.5))
             m[rng.integers(S)] += rng.integers(2)
     assert used > 2000
+
+
+def test_unobserved_values_below_the_level_have_no_effect() -> None:
+    """The level is higher than the mean if a hint confirms the support."""
+    rng = np.random.default_rng(9)
+    above = below = effects = 0
+    for v, m in hard_rows(1200, 12, sizes=(3, 6, 10), most=300.0):
+        stage, row = make(v, m)
+        centre = mean(stage, row)
+        eps = 10.0 ** rng.uniform(-3, 2) / m.sum()
+        hint = chi2_ball.max_over_chi2_ball(stage, row, centre, eps, NO_HINT)[2]
+        best, level, _ = chi2_ball.max_over_chi2_ball(stage, row, centre, eps, hint)
+        above += level > centre
+        low = (v < level) & (m == 0) & (v < v.max())
+        other, _ = make(np.where(low, rng.choice([0.0, np.nextafter(level, 0)], v.size), v), m)
+        assert chi2_ball.max_over_chi2_ball(other, row, centre, eps, NO_HINT)[0] == best
+        below += (low & (v > centre)).any()
+        high, _ = make(np.where((v >= level) & (m == 0), v + 0.5, v), m)
+        effects += chi2_ball.max_over_chi2_ball(high, row, centre, eps, NO_HINT)[0] != best
+    assert above > 100
+    assert below > 100
+    assert effects > 100
 
 
 def test_a_subset_is_the_support_only_if_every_state_is_clearly_on_its_side() -> None:

@@ -417,10 +417,9 @@ def test_the_epoch_begins_with_the_counts_of_the_rows_that_were_touched() -> Non
 def test_a_row_is_listed_once_at_each_stamp() -> None:
     scratch = empty_scratch(SHAPE)
     for stamp in (1, 2):
-        scratch.stamp[0] = stamp
         listed = 0
         for row in (5, 3, 5, 3, 0):
-            listed = list_row(scratch, row, listed)
+            listed = list_row(scratch, stamp, row, listed)
         assert scratch.rows[:listed].tolist() == [5, 3, 0]
 
 

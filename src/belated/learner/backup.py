@@ -39,7 +39,7 @@ from belated.learner.backup_call import (
     with_terms_only,
 )
 from belated.learner.compile_errors import compilation_error
-from belated.learner.planning import stages
+from belated.learner.planning import pairs, stages
 from belated.learner.planning.packed import WIDTHS
 from belated.learner.planning.stages import StagesCall
 
@@ -62,9 +62,9 @@ class Batch(NamedTuple):
 class RowTerms(NamedTuple):
     """Backup divided into two steps: terms that depend on N' alone, and Q computed from them.
 
-    N' is the number of observed visits of a row. The terms of a row are stored until its N'
-    changes. Both functions must be compiled. For a row with observations, their result must be
-    bit-identical to that of the backup.
+    N' is the number of observed visits of a row. The terms of an N' are stored and shared by all
+    rows with this N'. Both functions must be compiled. For a row with observations, their result
+    must be bit-identical to that of the backup.
     """
 
     compute: Callable[[NDArray[np.float64], int], tuple[float, float]]
@@ -75,15 +75,24 @@ class RowTerms(NamedTuple):
     result of `compute`. If `has_level`, the function returns a pair of Q_h(s, a) and its level."""
 
     has_level: bool = False
-    """Whether `back_up` returns a level: a number such that every value of the next step that was
-    read is at least the level, is the value of a successor of the row, or is the largest value.
+    """Whether `back_up` returns a level: a number such that values of the next step below it have
+    no effect on Q_h(s, a), except for those of the successors of the row and the largest value.
     Incremental planning computes the row again only if a value of its successors, the largest
     value, or a value of at least the level changes, whatever the base declares that it reads."""
 
     has_hint: bool = False
     """Whether `back_up` takes a hint, a pair of numbers, as its last argument, and returns the hint
     for the next backup of the row after the level, which it must return too. The first hint is
-    minus infinity twice. A hint may save time, but must not change a bit of the other results."""
+    minus infinity twice. A hint may save time or raise the level, but must not change a bit of
+    Q_h(s, a)."""
+
+    back_up_pair: Callable[..., Any] | None = None
+    """Function of (constants, stage, row, terms) that returns Q_h(s, a) of a row with exactly two
+    successors, or NaN if `back_up` must compute it. The compiler processes several such rows with
+    one instruction if the function has only simple branches and no loops of unknown length. The
+    counts `row.m` and `row.n` are floats. `stage.v` may only be read at indices from `row.succ`;
+    `stage.visits`, `row.s`, `row.a` and `row.number` must not be read. The function returns neither
+    a level nor a hint, so that `has_level` and `has_hint` must be False."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +138,7 @@ def backup(
         `constants` must only be indexed or unpacked.
     terms : RowTerms, optional
         The same backup, divided into terms that depend only on N', the number of observations of a
-        row, and the rest. The terms are computed again only if N' has changed.
+        row, and the rest. The terms of an N' are seldom computed more than once.
 
     Returns
     -------
@@ -166,6 +175,10 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
             simpler = with_level_only if backup.terms.has_level else with_terms_only
             with_hint = uncached(specialise(simpler, function, own))
         names |= {"HAS_LEVEL": backup.terms.has_level, "back_up_with_hint": with_hint}
+        if backup.terms.back_up_pair is not None:
+            own = names | {"back_up_pair": backup.terms.back_up_pair}
+            pair_loop = uncached(specialise(pairs.back_up_pairs, function, own))
+            names |= {"HAS_PAIRS": True, "back_up_pairs": pair_loop}
     loop = specialise(back_up_rows, function, names)
     try:
         rows = compile_callback(loop, backup_call.SIGNATURE)

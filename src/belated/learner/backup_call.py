@@ -84,13 +84,14 @@ class BackupCall(NamedTuple):
     rows: NDArray[np.int32]  # rows to compute, s * A + a
     row_count: int  # number of rows to compute
     out: NDArray[np.float64]  # (row_count) receives Q of each row
-    term_n: NDArray[np.int64]  # N' for which the terms of each row were computed; see RowTerms
+    term_n: NDArray[np.int64]  # (TERM_SLOTS) N' whose terms are in each slot, 0 for none
     first_terms: NDArray[np.float64]
     second_terms: NDArray[np.float64]
     has_levels: bool  # whether levels are stored
     levels: NDArray[np.float64]  # (states * actions) receives the level of each row, if has_levels
     has_hints: bool  # whether hints are stored
     hints: NDArray[np.float64]  # (2, states * actions) hints of the rows, replaced, if has_hints
+    pairs: NDArray[np.float64]  # working memory: see `belated.learner.planning.pairs`
 
 
 CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
@@ -165,9 +166,20 @@ HAS_TERMS: Final = False
 this value in each copy of `back_up_rows`."""
 
 
+TERM_SLOTS: Final = 1024
+"""Number of slots in which terms are stored; see `RowTerms`. Those of N' are in slot N' modulo this
+number, a power of 2. Rows share the slots, since the terms depend on N' alone: a row with new
+observations seldom has an N' that no other row had."""
+
+
 HAS_LEVEL: Final = False
 """Whether the backup that `back_up_rows` calls returns levels; see `RowTerms`. `specialise`
 replaces this value in each copy of `back_up_rows`."""
+
+
+HAS_PAIRS: Final = False
+"""Whether the backup that `back_up_rows` calls has a function for rows with two successors; see
+`RowTerms`. `specialise` replaces this value in each copy of `back_up_rows`."""
 
 
 @inlined
@@ -188,6 +200,17 @@ def back_up_with_hint(
 ) -> tuple[float, float, Pair]:
     """Return zeros; `specialise` replaces this placeholder by a function with a hint."""
     return 0.0, 0.0, (0.0, 0.0)
+
+
+@inlined
+def back_up_pair(constants: NDArray[np.float64], stage: Stage, row: Row, terms: Pair) -> float:
+    """Return 0; `specialise` replaces this placeholder by `RowTerms.back_up_pair`."""
+    return 0.0
+
+
+@inlined
+def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> None:
+    """Do nothing; `specialise` replaces this placeholder by a copy of `pairs.back_up_pairs`."""
 
 
 def with_terms_only(
@@ -240,6 +263,9 @@ def back_up_rows(call: BackupCall) -> int:
     )
     succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
     count = call.states * call.actions
+    if HAS_PAIRS:
+        back_up_pairs(call, constants, stage)
+    pair = 0  # number of rows with two successors so far
     for i in range(call.row_count):
         at = int(call.rows[i])
         j = call.first + at
@@ -248,11 +274,19 @@ def back_up_rows(call: BackupCall) -> int:
         hi = lo + call.size[j]
         n = call.n[j]
         row = Row(s, at - s * call.actions, n, call.rewards[at], lo, hi, succ, m, j)
+        if HAS_PAIRS and hi - lo == 2:
+            call.out[i] = call.pairs[pair]
+            pair += 1
+            if call.out[i] == call.out[i]:  # not NaN
+                if call.has_levels:
+                    call.levels[at] = mean_level(stage, row)
+                continue
         if HAS_TERMS and n > 0:
-            if call.term_n[j] != n:
-                call.first_terms[j], call.second_terms[j] = compute_terms(constants, n)
-                call.term_n[j] = n
-            terms = call.first_terms[j], call.second_terms[j]
+            slot = n & (TERM_SLOTS - 1)
+            if call.term_n[slot] != n:
+                call.first_terms[slot], call.second_terms[slot] = compute_terms(constants, n)
+                call.term_n[slot] = n
+            terms = call.first_terms[slot], call.second_terms[slot]
             hint = -math.inf, -math.inf
             if call.has_hints:
                 hint = call.hints[at], call.hints[count + at]

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from belated.compiled import JIT
 from belated.episode import Floats, Ints, Shape
-from belated.learner.backup import Backup
+from belated.learner.backup import Backup, RowTerms
+from belated.learner.backup_call import TERM_SLOTS
 from belated.learner.bases.base import Reads
 from belated.learner.bases.q_learning import (
     Inbox,
@@ -26,6 +27,7 @@ from belated.learner.bases.q_learning import (
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.planning.packed import PackedCounts, empty_packed
+from belated.learner.planning.pairs import pair_memory
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
@@ -110,10 +112,11 @@ class Scratch(NamedTuple):
     state_of: NDArray[np.int32]  # (S * A) state of each row
     all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
-    term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
-    terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
+    term_n: NDArray[np.int64]  # (TERM_SLOTS) N' of the terms in each slot, 0 for none; see RowTerms
+    terms: Floats  # (2, TERM_SLOTS) the terms; (2, 0) if the backup has none
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
     hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
+    pairs: Floats  # working memory of `pairs.back_up_pairs`; empty if it is not used
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
@@ -161,14 +164,20 @@ def empty_table(shape: Shape) -> PlanTable:
 
 
 def empty_scratch(
-    shape: Shape, packed_stages: int = 0, term_rows: int = 0, level_rows: int = 0, hints: int = 0
+    shape: Shape,
+    packed_stages: int = 0,
+    term_slots: int = 0,
+    level_rows: int = 0,
+    hints: int = 0,
+    pairs: int = 0,
 ) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
     `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
-    counts. `term_rows` is the number of rows whose terms are stored, or 0 if the backup has no
-    terms. `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels
-    are used. `hints` is the number of hints of a step, two for each row, or 0.
+    counts. `term_slots` is the number of slots for terms, or 0 if the backup has no terms.
+    `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels are
+    used. `hints` is the number of hints of a step, two for each row, or 0. `pairs` is the size of
+    the working memory of `back_up_pairs`, or 0.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -184,32 +193,23 @@ def empty_scratch(
         state_of=np.repeat(np.arange(S, dtype=np.int32), A),
         all_rows=np.arange(S * A, dtype=np.int32),
         no_visits=np.zeros(S, np.int64),
-        term_n=np.zeros(term_rows, np.int64),
-        terms=np.zeros((2, term_rows)),
+        term_n=np.zeros(term_slots, np.int64),
+        terms=np.zeros((2, term_slots)),
         levels=np.full((shape.horizon, level_rows), -np.inf),
         hints=np.full((shape.horizon, hints), -np.inf),
+        pairs=np.zeros(pairs),
         switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
 
 
-def has_terms(problem: LearningProblem) -> bool:
-    """Return whether the backup of `problem` stores terms of each row; see `RowTerms`."""
+def stored_terms(problem: LearningProblem) -> RowTerms | None:
+    """Return the terms of the backup of `problem`, or None if a learner stores no terms."""
     if problem.algorithm.planner is not None:
-        return False
+        return None
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
-    return backup.compiled and backup.terms is not None
-
-
-def has_hints(problem: LearningProblem) -> bool:
-    """Return whether a learner of `problem` stores hints of each row; see `RowTerms`."""
-    if not has_terms(problem):
-        return False
-    backup = problem.backup_rule.backup
-    assert isinstance(backup, Backup)
-    assert backup.terms is not None
-    return backup.terms.has_hint
+    return backup.terms if backup.compiled else None
 
 
 def has_levels(problem: LearningProblem) -> bool:
@@ -220,10 +220,9 @@ def has_levels(problem: LearningProblem) -> bool:
     """
     if problem.algorithm.planner is not None:
         return False
-    rule = problem.backup_rule
+    rule, terms = problem.backup_rule, stored_terms(problem)
     assert isinstance(rule.backup, Backup)
-    terms = rule.backup.terms
-    if rule.backup.compiled and terms is not None and terms.has_level:
+    if terms is not None and terms.has_level:
         return True
     return rule.reads == "above" and (rule.backup.compiled or not JIT)
 
@@ -258,7 +257,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     reward_rows = rows if problem.unknown_rewards else 0
     alpha = updater.lazy_alpha()
     exploration = updater.exploration(shape, base.exploration_rate)
-    table = empty_table(shape)
+    table, terms = empty_table(shape), stored_terms(problem)
     if base.stepwise:
         initialise_values(problem.backup_rule.constants, table.q, table.v)
         if shape.is_restricted:
@@ -281,9 +280,10 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         scratch=empty_scratch(
             shape,
             stages if plans_whole_stages(problem) else 0,
-            rows if has_terms(problem) else 0,
+            TERM_SLOTS if terms else 0,
             S * shape.actions if has_levels(problem) else 0,
-            2 * S * shape.actions if has_hints(problem) else 0,
+            2 * S * shape.actions if terms and terms.has_hint else 0,
+            pair_memory(S * shape.actions) if terms and terms.back_up_pair else 0,
         ),
     )
 

@@ -163,6 +163,34 @@ def is_support(
 
 
 @inlined
+def level_of_support(stage: Stage, centre: float, limit: float, zero: float) -> float:
+    """Return a number such that unobserved states with V below it have no effect on the maximum.
+
+    The support of the maximiser is known to be certain; see `is_support`.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step; `stage.top` is their maximum.
+    centre : float
+        Mean of the next value, <P^, V>.
+    limit, zero : float
+        Elements of the arguments `limits` and `zeros` of `is_support` for unobserved states.
+
+    Returns
+    -------
+    float
+        The level, at least `centre`. While V of a state remains below it, the state is not in the
+        support, and this remains certain.
+    """
+    margin = MIN_DISTANCE * (stage.top - centre)
+    low = min(limit, zero - margin)  # as in `is_support`
+    level = centre + (low - margin)
+    # rounding is monotone, so that V - centre < low for every V below the level
+    return max(centre, level) if level - centre < low else centre
+
+
+@inlined
 def max_over_chi2_ball(
     stage: Stage, row: Row, centre: float, eps: float, hint: tuple[float, float]
 ) -> tuple[float, float, tuple[float, float]]:
@@ -210,6 +238,7 @@ def max_over_chi2_ball(
     guessed = hint[0] > -math.inf
     min_unobserved, min_observed = max(0.0, hint[0] - centre), hint[1] - centre
     gain = 0.0
+    level = centre
     zero = zero_observed = -math.inf
     for _ in range(stage.v.size + guessed):
         # Moments of the remaining states.
@@ -238,6 +267,7 @@ def max_over_chi2_ball(
         if guessed:
             limits = min_unobserved, min_observed
             if not is_degenerate and is_support(stage, row, centre, limits, (zero, zero_observed)):
+                level = level_of_support(stage, centre, min_unobserved, zero)
                 break
             guessed = False
             min_unobserved, min_observed = 0.0, -math.inf
@@ -248,7 +278,7 @@ def max_over_chi2_ball(
         min_unobserved = max(min_unobserved, zero)
         min_observed = max(min_observed, zero_observed)
     hint = centre + zero, centre + zero_observed
-    return max(centre, min(best, centre + gain)), centre, hint
+    return max(centre, min(best, centre + gain)), level, hint
 
 
 @kernel

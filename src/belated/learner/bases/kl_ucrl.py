@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from belated.arguments import check_choice
 from belated.compiled import inlined, kernel
-from belated.elementary import exp, expm1, log, log1p
+from belated.elementary import exp, expm1, expm1_negative, log, log1p
 from belated.episode import Shape
 from belated.learner.backup import (
     Row,
@@ -53,6 +53,12 @@ from belated.learner.bases.base import BackupRule, Base, Proof
 MAX_RELATIVE_GAP = 1e-12
 """Duality gap at which the search for the dual variable nu stops. The gap is relative to
 max V - <P^, V>, where the maximum is over the observed states."""
+
+MIN_RADIUS = 1e-30
+"""Radius eps below which the relative gain of the maximum over the mean is below 1e-15."""
+
+MIN_MEAN_GAP = 1e-150
+"""Distance of max V from <P^, V>, over the observed states, below which V counts as constant."""
 
 MAX_ITERATIONS = 100
 """Maximum number of iterations of the search for the dual variable nu. Four are typical; more than
@@ -73,7 +79,7 @@ def kl_radius(constants: NDArray[np.float64], n: int) -> float:
     return float(scale * c / n)
 
 
-@kernel
+@inlined
 def tilted_distribution(
     stage: Stage, row: Row, top: float, mean_gap: float, offset: float
 ) -> tuple[float, float, float, float]:
@@ -126,6 +132,21 @@ def positive_root(b: float, c: float) -> float:
 
 
 @inlined
+def gap_of_mean(stage: Stage, row: Row) -> tuple[float, float]:
+    """Return the largest V over the observed states, and the mean distance of V from it.
+
+    V is V~_{h+1} in `stage`; `row` has at least one observation.
+    """
+    top = stage.v[row.succ[row.lo]]
+    for j in range(row.lo + 1, row.hi):
+        top = max(top, stage.v[row.succ[j]])
+    mean_gap = 0.0
+    for j in range(row.lo, row.hi):
+        mean_gap += row.m[j] * (top - stage.v[row.succ[j]])
+    return top, mean_gap / row.n
+
+
+@inlined
 def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkage: float) -> float:
     """Return the largest <p, V> over the probability vectors p with KL(P^, p) <= eps.
 
@@ -151,21 +172,16 @@ def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkag
     float
         The maximum, which lies between <P^, V> and max V.
     """
-    if eps < 1e-30:  # the relative gain is below 1e-15
+    if eps < MIN_RADIUS:
         return centre
 
     # Largest observed value, and its distance from the mean.
     best = stage.top
-    top = stage.v[row.succ[row.lo]]
     if row.hi - row.lo == 1:  # as below; this condition is known early
+        top = stage.v[row.succ[row.lo]]
         return float(max(centre, min(best, centre - (best - top) * shrinkage)))
-    for j in range(row.lo + 1, row.hi):
-        top = max(top, stage.v[row.succ[j]])
-    mean_gap = 0.0
-    for j in range(row.lo, row.hi):
-        mean_gap += row.m[j] * (top - stage.v[row.succ[j]])
-    mean_gap /= row.n
-    if mean_gap < 1e-150:  # V is constant on the observed states, and f = 0
+    top, mean_gap = gap_of_mean(stage, row)
+    if mean_gap < MIN_MEAN_GAP:  # V is constant on the observed states, and f = 0
         return float(max(centre, min(best, centre - (best - top) * shrinkage)))
 
     # Smallest offset of nu from the top: set by a better, unobserved state; otherwise one at which
@@ -174,7 +190,7 @@ def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkag
     f, descent, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, offset)
     if f <= eps:
         if best > top:
-            gain -= nu_gap * expm1(f - eps)
+            gain -= nu_gap * expm1_negative(f - eps)
         return max(centre, min(best, centre + gain))
 
     # Bracket ln offset: f <= ln(1 + Var / (offset (offset + mean_gap))), so that the root of
@@ -252,7 +268,26 @@ def back_up_over_kl_ball(
     return clipped(stage, row, centre, best - centre)
 
 
-@backup(terms=RowTerms(kl_terms, back_up_over_kl_ball))
+@inlined
+def back_up_pair_over_kl_ball(
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
+) -> float:
+    """Return Q_h(s, a) of a row with two successors if it takes no search, else NaN.
+
+    The arguments and the result are those of `back_up_over_kl_ball`. There is no search if a better
+    state is unobserved, and KL(P^, p) <= eps at nu = max V; see `max_over_kl_ball`.
+    """
+    eps, best = terms[0], stage.top
+    centre = mean(stage, row)
+    top, mean_gap = gap_of_mean(stage, row)
+    f, _, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, best - top)
+    gain -= nu_gap * expm1_negative(f - eps)
+    value = max(centre, min(best, centre + gain))
+    applies = (eps >= MIN_RADIUS) & (mean_gap >= MIN_MEAN_GAP) & (best > top) & (f <= eps)
+    return clipped(stage, row, centre, value - centre) if applies else math.nan
+
+
+@backup(terms=RowTerms(kl_terms, back_up_over_kl_ball, back_up_pair=back_up_pair_over_kl_ball))
 def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the Kullback-Leibler ball.
 

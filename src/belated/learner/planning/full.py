@@ -259,6 +259,7 @@ def back_up(
             levels=address(scratch.levels[h]),
             has_hints=scratch.hints.size > 0,
             hints=address(scratch.hints[h]),
+            pairs=address(scratch.pairs),
         )
     )
     if config.fixed.size > 0:

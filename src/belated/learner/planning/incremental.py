@@ -69,21 +69,20 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
     int
         Number of states listed.
     """
-    table, scratch = state.table, state.scratch
+    scratch, q = state.scratch, state.table.q[h]
+    stamp, monotone = scratch.stamp[0], config.monotone
     found = 0
+    # without branches, which would often be mispredicted
     for i in range(listed):
         row = i if whole else int(scratch.rows[i])
-        x = scratch.out[i]
-        if x != table.q[h, row] and not (config.monotone and x > table.q[h, row]):
-            table.q[h, row] = x
-            s = scratch.state_of[row]
-            # the rows of a whole stage are ordered by state
-            if (found == 0 or scratch.states[found - 1] != s) and (
-                whole or scratch.state_stamp[s] != scratch.stamp[0]
-            ):
-                scratch.state_stamp[s] = scratch.stamp[0]
-                scratch.states[found] = s
-                found += 1
+        old, new = q[row], scratch.out[i]
+        changed = (new != old) & ((not monotone) | (new < old))
+        q[row] = new if changed else old
+        s = scratch.state_of[row]
+        last = scratch.state_stamp[s]
+        scratch.state_stamp[s] = stamp if changed else last
+        scratch.states[found] = s
+        found += changed & (last != stamp)
     return found
 
 
@@ -121,28 +120,32 @@ def maximise_changed(
     table, scratch = state.table, state.scratch
     S = table.actions.shape[1]
     A = table.q.shape[1] // S
+    v, actions = table.v[h], table.actions[h]
+    top, low = table.top[h], table.low[h]
+    reads_low = config.reads == READS_EXTREMES
     moved = 0
     extremes_moved = False
-    reads_low = config.reads == READS_EXTREMES
     highest = -math.inf
+    # without branches that would often be mispredicted
     for i in range(found):
         s = int(scratch.states[i])
         best = first_best(table.q, h, s, A)
-        if not config.random_ties and best != table.actions[h, s]:
-            table.actions[h, s] = best
+        if not config.random_ties and best != actions[s]:
+            actions[s] = best
             put(state.changed, h, h * S + s)
-        new = table.q[h, s * A + best]
-        old = table.v[h, s]
-        if new != old:
-            top, low = table.top[h], table.low[h]
-            if old == top or new > top or (old == low < new) or (new < low and reads_low):
-                extremes_moved = True
-            elif new < low and config.reads >= READS_BEST:
-                table.low[h] = new
-            highest = max(highest, old, new)
-            table.v[h, s] = new
-            scratch.moved[moved] = s
-            moved += 1
+        new, old = table.q[h, s * A + best], v[s]
+        changed = new != old
+        extremes_moved |= changed & (
+            (old == top) | (new > top) | ((old == low) & (low < new)) | ((new < low) & reads_low)
+        )
+        if not reads_low:
+            low = min(low, new)
+        highest = max(highest, max(old, new) if changed else -math.inf)
+        v[s] = new
+        scratch.moved[moved] = s
+        moved += changed
+    if config.reads >= READS_BEST:
+        table.low[h] = low
     return moved, extremes_moved, highest
 
 

@@ -8,13 +8,15 @@ from belated.worklist import END, Worklist
 
 
 @inlined
-def list_row(scratch: Scratch, row: int, listed: int) -> int:
+def list_row(scratch: Scratch, stamp: int, row: int, listed: int) -> int:
     """Append a row to the list `scratch.rows` unless the list contains it.
 
     Parameters
     ----------
     scratch : Scratch
         Working memory; its list of rows is changed in place.
+    stamp : int
+        `scratch.stamp[0]`, which the callers read once.
     row : int
         Index of the row within its stage, s * A + a.
     listed : int
@@ -26,14 +28,16 @@ def list_row(scratch: Scratch, row: int, listed: int) -> int:
         New number of rows in the list.
     """
     # without a branch, which would often be mispredicted
-    is_new = scratch.row_stamp[row] != scratch.stamp[0]
-    scratch.row_stamp[row] = scratch.stamp[0]
+    is_new = scratch.row_stamp[row] != stamp
+    scratch.row_stamp[row] = stamp
     scratch.rows[listed] = row
     return listed + is_new
 
 
 @inlined
-def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: int) -> int:
+def list_readers(
+    scratch: Scratch, stamp: int, counts: Counts, stage: int, y: int, listed: int
+) -> int:
     """Append to `scratch.rows` the rows of a stage from which a given successor was observed.
 
     Rows that the list contains already are not appended again.
@@ -42,6 +46,8 @@ def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: i
     ----------
     scratch : Scratch
         Working memory; its list of rows is changed in place.
+    stamp : int
+        See `list_row`.
     counts : Counts
         Observed transitions.
     stage : int
@@ -59,7 +65,7 @@ def list_readers(scratch: Scratch, counts: Counts, stage: int, y: int, listed: i
     first = stage * scratch.all_rows.size
     link = counts.head[stage, y]
     while link != END:
-        listed = list_row(scratch, counts.link_row[link] - first, listed)
+        listed = list_row(scratch, stamp, counts.link_row[link] - first, listed)
         link = counts.link_next[link]
     return listed
 
@@ -123,26 +129,27 @@ def list_stale(
     pooled = counts.visits.shape[0] == 1
     stage = 0 if pooled else h
     first = stage * scratch.all_rows.size
+    stamp = scratch.stamp[0]
     listed = 0
     # Rows with new observations.
     row = touched.head[stage]
     while row != END:
-        listed = list_row(scratch, row - first, listed)
+        listed = list_row(scratch, stamp, row - first, listed)
         row = touched.after[row]
     # Rows with a successor whose value changed.
     for i in range(moved):
-        listed = list_readers(scratch, counts, stage, scratch.moved[i], listed)
+        listed = list_readers(scratch, stamp, counts, stage, scratch.moved[i], listed)
     # Rows that read a changed value because it is at least their level.
     if moved > 0 and is_any_level(scratch.levels[h], highest):
         for i in range(scratch.levels.shape[1]):
             if scratch.levels[h, i] <= highest:
-                listed = list_row(scratch, i, listed)
+                listed = list_row(scratch, stamp, i, listed)
     # Rows with a successor whose visit count changed.
     if reads_visits:
         next_stage = 0 if pooled else h + 1
         row = touched.head[next_stage]
         while row != END:
             y = scratch.state_of[row - next_stage * scratch.all_rows.size]
-            listed = list_readers(scratch, counts, stage, y, listed)
+            listed = list_readers(scratch, stamp, counts, stage, y, listed)
             row = touched.after[row]
     return listed

@@ -1,0 +1,99 @@
+"""Backups of the rows with two successors, several at a time.
+
+`back_up_pairs` gathers the inputs of these rows first, each in an array of its own, so that the
+compiler can process several rows with one instruction. It is used if a backup has a function for
+such rows, `RowTerms.back_up_pair`. The results are bit-identical to those of the backup.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from belated.compiled import load_tuple
+from belated.learner.backup_call import (
+    TERM_SLOTS,
+    BackupCall,
+    Row,
+    Stage,
+    back_up_pair,
+    compute_terms,
+)
+
+LANES: Final = 4
+"""The number of rows computed is rounded up to a multiple of this number, so that no rows remain
+that the compiler would process one by one. The results of the additional rows are not used."""
+
+FIELDS: Final = 8
+"""Number of inputs of each row."""
+
+POSITIONS: Final[Any] = (0, 1)
+"""Indices of the successors, passed to the backup as `row.succ`."""
+
+
+def pair_memory(rows: int) -> int:
+    """Return the size of `BackupCall.pairs` for a stage of `rows` rows: their values and inputs."""
+    return (1 + FIELDS) * (rows + LANES)
+
+
+def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> None:
+    """Compute Q_h(s, a) of the rows in `call.rows` that have exactly two successors.
+
+    The values are stored at the beginning of `call.pairs`, in the order of the rows; a value is NaN
+    if the backup must compute it. The terms of these rows are updated.
+
+    Parameters
+    ----------
+    call : BackupCall
+        Rows and their counts.
+    constants : NDArray
+        Constants of the backup.
+    stage : Stage
+        Inputs of the backup that are common to all rows.
+    """
+    # Gather the inputs.
+    stride = call.states * call.actions + LANES
+    found = 0
+    for i in range(call.row_count):
+        at = int(call.rows[i])
+        j = call.first + at
+        if call.size[j] == 2:
+            n = call.n[j]
+            slot = n & (TERM_SLOTS - 1)
+            if call.term_n[slot] != n:
+                call.first_terms[slot], call.second_terms[slot] = compute_terms(constants, n)
+                call.term_n[slot] = n
+            k = call.start[j]
+            to = stride + found
+            call.pairs[to] = stage.v[call.succ[k]]
+            call.pairs[to + stride] = stage.v[call.succ[k + 1]]
+            call.pairs[to + 2 * stride] = call.m[k]
+            call.pairs[to + 3 * stride] = call.m[k + 1]
+            call.pairs[to + 4 * stride] = n
+            call.pairs[to + 5 * stride] = call.rewards[at]
+            call.pairs[to + 6 * stride] = call.first_terms[slot]
+            call.pairs[to + 7 * stride] = call.second_terms[slot]
+            found += 1
+    # Compute the values.
+    for i in range((found + LANES - 1) // LANES * LANES):
+        v, m, n, reward, terms = (
+            load_tuple(call.pairs, stride + i, stride, 2),
+            load_tuple(call.pairs, 3 * stride + i, stride, 2),
+            call.pairs[5 * stride + i],
+            call.pairs[6 * stride + i],
+            load_tuple(call.pairs, 7 * stride + i, stride, 2),
+        )
+        pair = Stage(
+            call.h,
+            call.horizon,
+            v,
+            stage.visits,
+            call.top,
+            call.low,
+            stage.order,
+            call.seed,
+            call.plan,
+            call.observed,
+        )
+        row = Row(0, 0, n, reward, 0, 2, POSITIONS, m, 0)
+        call.pairs[i] = back_up_pair(constants, pair, row, terms)
