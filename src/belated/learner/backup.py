@@ -34,12 +34,13 @@ from belated.learner.backup_call import (
     Row,
     Stage,
     back_up_rows,
+    read_row,
     specialise,
     with_level_only,
     with_terms_only,
 )
 from belated.learner.compile_errors import compilation_error
-from belated.learner.planning import stages
+from belated.learner.planning import stages, weights
 from belated.learner.planning.packed import WIDTHS
 from belated.learner.planning.stages import StagesCall
 
@@ -86,6 +87,24 @@ class RowTerms(NamedTuple):
     minus infinity twice. A hint may save time, but must not change a bit of the other results."""
 
 
+class RowWeights(NamedTuple):
+    """Backup divided into two steps: random weights of the states, and Q computed from two sums.
+
+    With pooled counts, the weights of a row are drawn once for each plan and used at every step.
+    They must not depend on the step. Both functions must be compiled, and their result must be
+    bit-identical to that of the backup.
+    """
+
+    draw: Callable[..., None]
+    """Function of (constants, stage, row, weights) that stores the weight of each state y, as a
+    successor of the row, in `weights[y]`."""
+
+    back_up: Callable[..., float]
+    """Function of (constants, stage, row, total, value) that returns Q_h(s, a) of the row. `total`
+    is the sum of its weights, and `value` the sum of weight times V~_{h+1}, both in the order of
+    the states."""
+
+
 @dataclass(frozen=True)
 class Backup:
     """Backup function of a base, with the properties declared in the decorator `backup`."""
@@ -94,6 +113,7 @@ class Backup:
     compiled: bool  # False for a plain Python function
     elementwise: bool = False  # see `backup`
     terms: RowTerms | None = None  # see `backup`
+    weights: RowWeights | None = None  # see `backup`
 
     def __call__(self, constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         """Return Q_h(s, a) of `row`, computed from `constants` and the values in `stage`."""
@@ -106,12 +126,19 @@ def backup(function: Function) -> Backup: ...
 
 @overload
 def backup(
-    *, elementwise: bool = False, terms: RowTerms | None = None
+    *,
+    elementwise: bool = False,
+    terms: RowTerms | None = None,
+    weights: RowWeights | None = None,
 ) -> Callable[[Function], Backup]: ...
 
 
 def backup(
-    function: Function | None = None, *, elementwise: bool = False, terms: RowTerms | None = None
+    function: Function | None = None,
+    *,
+    elementwise: bool = False,
+    terms: RowTerms | None = None,
+    weights: RowWeights | None = None,
 ) -> Backup | Callable[[Function], Backup]:
     """Return a `Backup` that compiles a function when it is first used.
 
@@ -128,6 +155,9 @@ def backup(
     terms : RowTerms, optional
         The same backup, divided into terms that depend only on N', the number of observations of a
         row, and the rest. The terms are computed again only if N' has changed.
+    weights : RowWeights, optional
+        The same backup, divided into random weights of the states and the rest. With pooled counts,
+        the weights are drawn once for each plan.
 
     Returns
     -------
@@ -135,8 +165,8 @@ def backup(
         The backup; a decorator if `function` is not given.
     """
     if function is None:
-        return lambda function: Backup(function, JIT, elementwise, terms)
-    return Backup(function, JIT, elementwise, terms)
+        return lambda function: Backup(function, JIT, elementwise, terms, weights)
+    return Backup(function, JIT, elementwise, terms, weights)
 
 
 def as_backup(function: Backup | Function) -> Backup:
@@ -152,10 +182,13 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
     not compile.
     """
     function = backup.function
+    names: dict[str, Any]
     if not backup.compiled:
-        loop = specialise(back_up_rows, function, {"back_up_row": function, "view": identity})
-        return Batch(loop, no_stages)
-    names: dict[str, Any] = {"back_up_row": uncached(function)}
+        reader = specialise(read_row, function, {"view": identity})
+        names = {"back_up_row": function, "view": identity, "read_row": reader}
+        return Batch(specialise(back_up_rows, function, names), no_stages)
+    reader = uncached(read_row)
+    names = {"back_up_row": uncached(function), "read_row": reader}
     if backup.terms is not None:
         names |= {"HAS_TERMS": True, "compute_terms": backup.terms.compute}
         with_hint = backup.terms.back_up
@@ -164,6 +197,11 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
             simpler = with_level_only if backup.terms.has_level else with_terms_only
             with_hint = uncached(specialise(simpler, function, own))
         names |= {"HAS_LEVEL": backup.terms.has_level, "back_up_with_hint": with_hint}
+    if backup.weights is not None:
+        draw, with_sums = backup.weights
+        own = {"draw_weights": draw, "back_up_with_sums": with_sums, "read_row": reader}
+        with_weights = uncached(specialise(weights.back_up_all, function, own))
+        names |= {"HAS_WEIGHTS": True, "back_up_with_weights": with_weights}
     loop = specialise(back_up_rows, function, names)
     try:
         rows = compile_callback(loop, backup_call.SIGNATURE)

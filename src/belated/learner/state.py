@@ -26,6 +26,7 @@ from belated.learner.bases.q_learning import (
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.planning.packed import PackedCounts, empty_packed
+from belated.learner.planning.weights import MAX_WEIGHTS
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
@@ -110,6 +111,8 @@ class Scratch(NamedTuple):
     terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
     hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
+    weights: Floats  # (S * A * S) random weights of each row, see RowWeights; empty if not stored
+    totals: Floats  # (S * A) sums of these weights; empty if they are not stored
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
@@ -157,14 +160,20 @@ def empty_table(shape: Shape) -> PlanTable:
 
 
 def empty_scratch(
-    shape: Shape, packed_stages: int = 0, term_rows: int = 0, level_rows: int = 0, hints: int = 0
+    shape: Shape,
+    packed_stages: int = 0,
+    term_rows: int = 0,
+    level_rows: int = 0,
+    hints: int = 0,
+    weight_rows: int = 0,
 ) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
     `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
     counts. `term_rows` is the number of rows whose terms are stored, or 0 if the backup has no
     terms. `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels
-    are used. `hints` is the number of hints of a step, two for each row, or 0.
+    are used. `hints` is the number of hints of a step, two for each row, or 0. `weight_rows` is the
+    number of rows whose weights are stored, or 0.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -184,6 +193,8 @@ def empty_scratch(
         terms=np.zeros((2, term_rows)),
         levels=np.full((shape.horizon, level_rows), -np.inf),
         hints=np.full((shape.horizon, hints), -np.inf),
+        weights=np.zeros(weight_rows * S),
+        totals=np.zeros(weight_rows),
         switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
@@ -222,6 +233,20 @@ def has_levels(problem: LearningProblem) -> bool:
     if rule.backup.compiled and terms is not None and terms.has_level:
         return True
     return rule.reads == "above" and (rule.backup.compiled or not JIT)
+
+
+def has_weights(problem: LearningProblem) -> bool:
+    """Return whether a learner of `problem` stores random weights of each row; see `RowWeights`.
+
+    It does if counts are pooled, so that the weights are used at several steps, and if there are at
+    most MAX_WEIGHTS of them.
+    """
+    if problem.algorithm.planner is not None or problem.stages != "pooled":
+        return False
+    backup = problem.backup_rule.backup
+    assert isinstance(backup, Backup)
+    S, A = problem.shape.states, problem.shape.actions
+    return backup.compiled and backup.weights is not None and S * A * S <= MAX_WEIGHTS
 
 
 def plans_whole_stages(problem: LearningProblem) -> bool:
@@ -280,6 +305,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
             rows if has_terms(problem) else 0,
             S * shape.actions if has_levels(problem) else 0,
             2 * S * shape.actions if has_hints(problem) else 0,
+            S * shape.actions if has_weights(problem) else 0,
         ),
     )
 

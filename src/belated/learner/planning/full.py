@@ -252,6 +252,9 @@ def back_up(
             levels=address(scratch.levels[h]),
             has_hints=scratch.hints.size > 0,
             hints=address(scratch.hints[h]),
+            has_weights=scratch.weights.size > 0,
+            weights=address(scratch.weights),
+            totals=address(scratch.totals),
         )
     )
     if config.fixed.size > 0:
