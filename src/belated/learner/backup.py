@@ -43,8 +43,9 @@ from belated.learner.compile_errors import compilation_error
 from belated.learner.planning import stages, weights
 from belated.learner.planning.packed import WIDTHS
 from belated.learner.planning.stages import StagesCall
+from belated.learner.planning.weights import RowWeights
 
-__all__ = ["Row", "Stage"]
+__all__ = ["Row", "RowWeights", "Stage"]
 
 Function = Callable[[NDArray[np.float64], Stage, Row], float]
 
@@ -85,24 +86,6 @@ class RowTerms(NamedTuple):
     """Whether `back_up` takes a hint, a pair of numbers, as its last argument, and returns the hint
     for the next backup of the row after the level, which it must return too. The first hint is
     minus infinity twice. A hint may save time, but must not change a bit of the other results."""
-
-
-class RowWeights(NamedTuple):
-    """Backup divided into two steps: random weights of the states, and Q computed from two sums.
-
-    With pooled counts, the weights of a row are drawn once for each plan and used at every step.
-    They must not depend on the step. Both functions must be compiled, and their result must be
-    bit-identical to that of the backup.
-    """
-
-    draw: Callable[..., None]
-    """Function of (constants, stage, row, weights) that stores the weight of each state y, as a
-    successor of the row, in `weights[y]`."""
-
-    back_up: Callable[..., float]
-    """Function of (constants, stage, row, total, value) that returns Q_h(s, a) of the row. `total`
-    is the sum of its weights, and `value` the sum of weight times V~_{h+1}, both in the order of
-    the states."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +166,7 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
     """
     function = backup.function
     names: dict[str, Any]
+    reader: Any
     if not backup.compiled:
         reader = specialise(read_row, function, {"view": identity})
         names = {"back_up_row": function, "view": identity, "read_row": reader}

@@ -5,7 +5,8 @@ are drawn at the last step, which is the first that a plan computes, and stored 
 The results are bit-identical to those of `back_up_rows`, which draws them again at each step.
 """
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,24 @@ from belated.learner.backup_call import BackupCall, Row, Stage, read_row
 
 MAX_WEIGHTS: Final = 1 << 24
 """Largest number of weights, S * A * S, that a learner stores: 128 MiB of memory."""
+
+
+class RowWeights(NamedTuple):
+    """Backup divided into two steps: random weights of the states, and Q computed from two sums.
+
+    With pooled counts, the weights of a row are drawn once for each plan and used at every step.
+    They must not depend on the step. Both functions must be compiled, and their result must be
+    bit-identical to that of the backup.
+    """
+
+    draw: Callable[..., None]
+    """Function of (constants, stage, row, weights) that stores the weight of each state y, as a
+    successor of the row, in `weights[y]`."""
+
+    back_up: Callable[..., float]
+    """Function of (constants, stage, row, total, value) that returns Q_h(s, a) of the row. `total`
+    is the sum of its weights, and `value` the sum of weight times V~_{h+1}, both in the order of
+    the states."""
 
 
 @inlined
