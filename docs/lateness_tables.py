@@ -20,13 +20,20 @@ from lateness_bias import BiasTask
 DATA = Path(__file__).parent / "data" / "lateness-that-tells.json"
 """File of the stored numbers."""
 
+SMALL_STUDY, ICU_STUDY = "lateness-that-tells", "lateness-that-tells-icu"
 STUDIES = (
-    "lateness-that-tells",
-    "lateness-that-tells-icu",
+    SMALL_STUDY,
+    ICU_STUDY,
     "lateness-that-tells-icu-q-learning",
+    "lateness-that-tells-icu-rlsvi",
+    "lateness-that-tells-icu-psrl",
     "lateness-that-tells-updaters",
+    "lateness-that-tells-icu-updaters",
+    "lateness-that-tells-icu-q-learning-updaters",
+    "lateness-that-tells-icu-rlsvi-updaters",
+    "lateness-that-tells-icu-psrl-updaters",
 )
-"""Studies. The last two are computed with the study whose name begins theirs."""
+"""Studies. All but the first two are computed with one of these; see `main_study`."""
 ICU = "icu-sepsis-5"
 MATURED = "matured:101:active"
 UPDATERS = {
@@ -39,6 +46,10 @@ UPDATERS = {
     "multi": "multi-instance",
 }
 """Title of the column of each updater in the table of costs."""
+COMPARED_UPDATERS = ("active", MATURED)
+RARE_UPDATERS = ("scheduled:50", "matured:101:scheduled:50")
+"""Two updaters whose biases and regrets are compared under dependent laws: one that counts feedback
+at once, and one that waits. The second pair plans every 50 episodes."""
 INDEPENDENT = ("geometric:50", "constant:50")
 
 BASES = {
@@ -112,31 +123,40 @@ MATCHED = {
 CONTROL = "uniform:50"
 """Independent law under which the bias is measured for comparison."""
 
-BIAS_WORLDS = {STUDIES[0]: ("chain-5", "riverswim-6"), STUDIES[1]: (ICU,)}
+BIAS_WORLDS = {SMALL_STUDY: ("chain-5", "riverswim-6"), ICU_STUDY: (ICU,)}
 """Worlds in which the bias is measured, by the study with which it is computed."""
 BIAS_SEEDS = range(10)
 SMALL_TIMES = tuple(range(100, 2001, 100))
 TIMES = {"chain-5": SMALL_TIMES, "riverswim-6": SMALL_TIMES, ICU: tuple(range(50, 501, 50))}
 """Numbers of episodes after which the bias is measured, by world."""
 SHOWN = {
-    STUDIES[0]: {"active": (100, 500, 2000), MATURED: (500, 2000)},
-    STUDIES[1]: {"active": (100, 250, 500), MATURED: (250, 500)},
+    SMALL_STUDY: {"active": (100, 500, 2000), MATURED: (500, 2000)},
+    ICU_STUDY: {"active": (100, 250, 500), MATURED: (250, 500)},
 }
 """Those of `TIMES` that are in the table of a study, by updater."""
 
-BIAS_BASES = {
-    "chain-5": tuple(BASES),
-    "riverswim-6": tuple(BASES),
-    ICU: ("ucrl2", "ucbvi-bf", "q-learning", "rlsvi"),
-}
-"""Learners whose bias is measured, by world."""
-REGRET_BASES = {**BIAS_BASES, ICU: ("ucrl2", "ucbvi-bf", "q-learning")}
-"""Learners whose regret is measured, by world."""
+RARELY_PLANNED = {(ICU, "psrl")}
+"""Worlds and learners that are measured with RARE_UPDATERS, because a plan takes long."""
 
 DIGITS = {"chain-5": 0, "riverswim-6": 0, ICU: 1}
 """Decimals of regrets in the tables, by world."""
 
 Numbers = dict[str, Any]
+
+
+def main_study(name: str) -> str:
+    """Return the study with which the study `name` is computed: that of small worlds or of ICU."""
+    return ICU_STUDY if name.startswith(ICU_STUDY) else SMALL_STUDY
+
+
+def compared_updaters(world: str, base: str) -> tuple[str, str]:
+    """Return the two updaters whose biases and regrets are compared, for `base` in `world`."""
+    return RARE_UPDATERS if (world, base) in RARELY_PLANNED else COMPARED_UPDATERS
+
+
+def learner_name(world: str, base: str) -> str:
+    """Return the name of `base` in tables of biases and of regrets under dependent laws."""
+    return f"{base}, every 50" if (world, base) in RARELY_PLANNED else base
 
 
 def bias_tasks(study: str) -> list[BiasTask]:
@@ -147,15 +167,19 @@ def bias_tasks(study: str) -> list[BiasTask]:
             label,
             BASES[label],
             (
-                *product((*LAWS[world], CONTROL), ("active", MATURED)),
-                *((law, "active") for law in dict.fromkeys(MATCHED[world]) if law != CONTROL),
+                *product((*LAWS[world], CONTROL), compared_updaters(world, label)),
+                *(
+                    (law, compared_updaters(world, label)[0])
+                    for law in dict.fromkeys(MATCHED[world])
+                    if law != CONTROL
+                ),
             ),
             TIMES[world],
             "pooled" if world == ICU and label != "q-learning" else "each",
             seed,
         )
         for world in BIAS_WORLDS.get(study, ())
-        for label in BIAS_BASES[world]
+        for label in BASES
         for seed in BIAS_SEEDS
     ]
 
@@ -226,9 +250,10 @@ def bias_table(study: str) -> Iterator[str]:
     for world in BIAS_WORLDS[study]:
         matched = dict(zip(LAWS[world], MATCHED[world], strict=True))
         for delay, name in {**LAWS[world], CONTROL: "independent: all late"}.items():
-            for base in BIAS_BASES[world]:
-                late, old = (of[world, delay, base, u] for u in ("active", MATURED))
-                other = of[world, matched.get(delay, CONTROL), base, "active"]
+            for base in BASES:
+                updaters = compared_updaters(world, base)
+                late, old = (of[world, delay, base, updater] for updater in updaters)
+                other = of[world, matched.get(delay, CONTROL), base, updaters[0]]
                 shown = [(late, time) for time in active]
                 shown += [(late - other, time) for time in compared]
                 shown += [(old, time) for time in matured]
@@ -237,7 +262,8 @@ def bias_table(study: str) -> Iterator[str]:
                 ]
                 if delay == CONTROL:
                     cells[len(active) : -len(matured)] = [""] * len(compared)
-                yield f"| {world} | {name} | {base} | {' | '.join(cells)} |"
+                learner = learner_name(world, base)
+                yield f"| {world} | {name} | {learner} | {' | '.join(cells)} |"
 
 
 def group_biases(rows: Sequence[Numbers]) -> list[Numbers]:
@@ -273,9 +299,10 @@ def regret_table() -> Iterator[str]:
     of = regrets_by_setting()
     for world, laws in LAWS.items():
         for (delay, name), matched in zip(laws.items(), MATCHED[world], strict=True):
-            for base in REGRET_BASES[world]:
-                active, matured = (of[world, base, delay, u] for u in ("active", MATURED))
-                independent = of[world, base, matched, "active"]
+            for base in BASES:
+                updaters = compared_updaters(world, base)
+                active, matured = (of[world, base, delay, updater] for updater in updaters)
+                independent = of[world, base, matched, updaters[0]]
                 cells = (
                     interval(regrets, DIGITS[world])
                     for regrets in (
@@ -283,7 +310,8 @@ def regret_table() -> Iterator[str]:
                         *(matured, matured - active),
                     )
                 )
-                yield f"| {world} | {name} | {base} | {' | '.join(cells)} |"
+                learner = learner_name(world, base)
+                yield f"| {world} | {name} | {learner} | {' | '.join(cells)} |"
 
 
 def cost_table() -> Iterator[str]:
@@ -291,9 +319,9 @@ def cost_table() -> Iterator[str]:
     yield f"| World | Delay | Learner | {' | '.join(UPDATERS.values())} |"
     yield "| --- | --- | --- |" + " ---: |" * len(UPDATERS)
     of = regrets_by_setting()
-    for world, bases in REGRET_BASES.items():
+    for world, digits in DIGITS.items():
         for delay in INDEPENDENT:
-            for base in bases:
-                found = (of.get((world, base, delay, updater)) for updater in UPDATERS)
-                cells = ("" if x is None else interval(x, DIGITS[world]) for x in found)
+            for base in BASES:
+                found = (of[world, base, delay, updater] for updater in UPDATERS)
+                cells = (interval(regrets, digits) for regrets in found)
                 yield f"| {world} | {delay} | {base} | {' | '.join(cells)} |"

@@ -7,8 +7,8 @@ the declarations of the bases, and `calibrations`, from a file of `belated calib
 
 The longer studies bases-under-delay, calibrated-with-delay, delay-scaling, delay-scaling-means,
 lateness-that-tells and lateness-that-tells-icu are computed only if they are named; the last two
-include the studies whose names begin with theirs and end in -updaters or -q-learning. Their numbers
-are stored in docs/data, from which the tables are written.
+include the studies whose names begin with theirs. Their numbers are stored in docs/data, from which
+the tables are written.
 
 A mean of runs is shown with half the width of its 95 % confidence interval.
 """
@@ -172,11 +172,11 @@ PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "calibrations": (CALIBRATED_PAGE, calibrated_tables.calibrations),
     "lateness-bias": (
         LATENESS_PAGE,
-        partial(lateness_tables.bias_table, lateness_tables.STUDIES[0]),
+        partial(lateness_tables.bias_table, lateness_tables.SMALL_STUDY),
     ),
     "lateness-bias-icu": (
         LATENESS_PAGE,
-        partial(lateness_tables.bias_table, lateness_tables.STUDIES[1]),
+        partial(lateness_tables.bias_table, lateness_tables.ICU_STUDY),
     ),
     "lateness-regret": (LATENESS_PAGE, lateness_tables.regret_table),
     "lateness-cost": (LATENESS_PAGE, lateness_tables.cost_table),
@@ -252,7 +252,7 @@ def replace_table(name: str, page: str, block: str) -> None:
 def main(wanted: list[str]) -> None:
     """Compute missing cells, and write the tables named in `wanted`, or all if it is empty."""
     for name in lateness_tables.STUDIES:
-        if {name, name.removesuffix("-q-learning").removesuffix("-updaters")} & set(wanted):
+        if {name, lateness_tables.main_study(name)} & set(wanted):
             store_lateness(name)
     for name, (page, plain_lines) in PLAIN_TABLES.items():
         of_study = page == LATENESS_PAGE and set(wanted) & set(lateness_tables.STUDIES)

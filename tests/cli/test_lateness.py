@@ -47,6 +47,26 @@ def test_a_table_is_measured_by_its_columns(tmp_path: Path) -> None:
     assert bl.lateness(rows, unit="episodes").episodes.facts() == facts["episodes"]
 
 
+def test_the_time_at_which_a_table_was_read_is_an_option(tmp_path: Path) -> None:
+    path = tmp_path / "episodes.csv"
+    path.write_text("opened,returned\n2026-11-02,2026-11-05\n2026-11-03,\n2026-11-09,2026-11-20\n")
+    rows = [
+        {"opened": "2026-11-02", "returned": "2026-11-05"},
+        {"opened": "2026-11-03", "returned": None},
+        {"opened": "2026-11-09", "returned": "2026-11-20"},
+    ]
+    medians = {}
+    for now in (None, "2026-11-12", "2026-12-31T12:00:00Z"):
+        code, out, _ = call(path, "--json", *(("--now", now) if now else ()))
+        assert code == 0
+        assert json.loads(out) == bl.lateness(rows, now=now).facts()
+        medians[now] = json.loads(out)["seconds"]["returned"]
+    assert medians == {None: 2, "2026-11-12": 1, "2026-12-31T12:00:00Z": 2}
+    code, _, err = call(path, "--now", "2026-11-04")
+    assert code == 2
+    assert "now must not be before an opening" in " ".join(err.replace("│", "").split())
+
+
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [

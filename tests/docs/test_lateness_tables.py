@@ -22,7 +22,13 @@ NAMES = [name for name, (page, _) in tables.PLAIN_TABLES.items() if page == tabl
         ("lateness-that-tells", 4000),
         ("lateness-that-tells-icu", 360),
         ("lateness-that-tells-icu-q-learning", 180),
+        ("lateness-that-tells-icu-rlsvi", 64),
+        ("lateness-that-tells-icu-psrl", 64),
         ("lateness-that-tells-updaters", 160),
+        ("lateness-that-tells-icu-updaters", 16),
+        ("lateness-that-tells-icu-q-learning-updaters", 8),
+        ("lateness-that-tells-icu-rlsvi-updaters", 28),
+        ("lateness-that-tells-icu-psrl-updaters", 14),
     ],
 )
 def test_the_study_has_the_stated_cells_and_its_numbers_are_stored(name: str, cells: int) -> None:
@@ -59,6 +65,7 @@ def test_the_regrets_of_a_setting_come_out_again() -> None:
         ("lateness-that-tells", "chain-5", "ucrl2"),
         ("lateness-that-tells", "chain-5", "rlsvi"),
         ("lateness-that-tells-icu", "icu-sepsis-5", "ucrl2"),
+        ("lateness-that-tells-icu", "icu-sepsis-5", "psrl"),
     ],
 )
 def test_the_bias_of_a_run_comes_out_again(study: str, world: str, base: str) -> None:

@@ -9,6 +9,8 @@ import pytest
 from scipy import stats
 
 import belated as bl
+from belated.compiled import JIT
+from belated.learner import state
 from belated.learner.updaters import Updater
 from belated.randomness import POSTERIOR, POSTERIOR_REWARD, gamma
 from random_problems import random_episodes
@@ -176,6 +178,40 @@ def test_pooled_counts_draw_one_world_for_all_steps() -> None:
         each = bl.plan(bl.PSRL(), apart.sum(axis=3), apart, rewards, **given)
         assert gap(pooled) < 1e-12
         assert gap(each) > 1e-3
+
+
+@pytest.mark.parametrize("prior", [1.0, 0.3, 0.001])
+def test_storing_the_draws_of_pooled_counts_changes_no_bit(
+    prior: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    S, A = 7, 3  # 21 rows, which are computed in groups of four
+    rng = np.random.default_rng(8)
+    m = rng.multinomial(rng.integers(0, 5, (S, A)), rng.dirichlet(np.ones(S), (S, A)))
+    rewards = rng.random((S, A))
+    stored = []
+    plans = []
+    for most in (S * A * S, S * A * S - 1):
+        monkeypatch.setattr(state, "MAX_WEIGHTS", most)
+        base = bl.PSRL(prior=prior)
+        learner = bl.Learner(
+            bl.Shape(S, A, 5),
+            base=base,
+            updater="active",
+            rewards=rewards,
+            episodes=9,
+            stages="pooled",
+        )
+        [instance] = learner._instances
+        stored.append(instance.state.scratch.weights.size)
+        plans += [
+            bl.plan(base, m.sum(axis=2), m, rewards, horizon=5, episodes=9, seed=seed)
+            for seed in range(3)
+        ]
+    assert stored == ([S * A * S, 0] if JIT else [0, 0])
+    for one, other in zip(plans[:3], plans[3:], strict=True):
+        np.testing.assert_array_equal(one.q, other.q)
+        np.testing.assert_array_equal(one.policy, other.policy)
+    assert not np.array_equal(plans[0].q, plans[1].q)
 
 
 # Rewards

@@ -113,6 +113,14 @@ def test_exported_events_give_delays_first_actions_and_returns(
         done = CliRunner().invoke(app, [str(tmp_path / name), "--json"])
         assert done.exit_code == 0, done.output
         assert json.loads(done.stdout) == late.facts()
+    # returns are known up to half an hour after the last opening only
+    read = START + timedelta(hours=59, minutes=30)
+    done = CliRunner().invoke(
+        app, [str(tmp_path / "events.ndjson"), "--json", "--now", read.isoformat()]
+    )
+    assert done.exit_code == 0, done.output
+    earlier = bl.lateness(delay_records(clinic.ledger.events(problem.id), now=read)).facts()
+    assert json.loads(done.stdout) == earlier != late.facts()
     (tmp_path / "events.parquet").write_bytes(
         clinic.get("/v1/problems/clinic/events.parquet").content
     )

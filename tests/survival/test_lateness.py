@@ -35,6 +35,18 @@ def test_times_and_episodes_give_the_same_delays() -> None:
     assert same.facts() == late.facts()
 
 
+@pytest.mark.parametrize(("episodes", "share"), [(9, None), (12, 0.0)])
+def test_the_share_out_is_null_until_ten_episodes_were_followed(
+    episodes: int, share: float | None
+) -> None:
+    opened = np.arange(episodes) * 3600.0
+    facts = bl.lateness(opened=opened, returned=opened + 60, now=NOW).facts()
+    seconds = facts["seconds"]
+    assert seconds["returned"] == episodes
+    assert [seconds["not_back"], seconds["not_back_low"]] == [share, share]
+    assert (seconds["not_back_high"] is None) == (share is None)
+
+
 def test_a_run_is_measured_by_the_delays_it_had() -> None:
     parts: dict[str, Any] = {"base": "ucrl2:scale=0.1", "updater": "lazy:10"}
     run = bl.simulate("chain-3", **parts, delay="never:0.1:geometric:20", episodes=800, seed=3)

@@ -35,6 +35,14 @@ def lateness(
     episodes: Annotated[
         bool, typer.Option("--episodes", help="Times in a table are numbers of episodes.")
     ] = False,
+    now: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="Time up to which returns are known, such as that of the export: an ISO 8601 "
+            "time, or a number as in the table. By default the latest time in the file.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Estimate how late feedback is, and test whether early returns are representative.
@@ -47,12 +55,12 @@ def lateness(
     if file.suffix.lower() == ".parquet":
         require_packages("A Parquet file", "service", "duckdb")
     with usage_errors("FILE"):
-        found = measure(file, by=by, problem=problem, in_episodes=episodes)
+        found = measure(file, by=by, problem=problem, in_episodes=episodes, now=now)
     typer.echo(json.dumps(found.facts(), indent=2, allow_nan=False) if as_json else str(found))
 
 
 def measure(
-    file: Path, *, by: list[str] | None, problem: str | None, in_episodes: bool
+    file: Path, *, by: list[str] | None, problem: str | None, in_episodes: bool, now: str | None
 ) -> "Lateness":
     """Return the lateness of the episodes in a file.
 
@@ -66,6 +74,8 @@ def measure(
         Name of the problem whose events are used; None if there is one problem.
     in_episodes : bool
         Whether the times in a table are numbers of episodes.
+    now : str or None
+        Time up to which returns are known; None for the latest time in the file.
 
     Returns
     -------
@@ -77,7 +87,7 @@ def measure(
 
     rows = read_rows(file)
     if not rows or not {"seq", "kind"} <= rows[0].keys():
-        return lateness_of(rows, groups=by, unit="episodes" if in_episodes else None)
+        return lateness_of(rows, groups=by, unit="episodes" if in_episodes else None, now=now)
     from belated.ledger.delay_records import delay_records
 
     names = sorted({row["problem"] for row in rows if "problem" in row})
@@ -86,4 +96,4 @@ def measure(
             listed = ", ".join(names) or "none"
             raise ValueError(f"--problem must be one of the problems in the file, {listed}.")
         rows = [row for row in rows if row["problem"] == problem]
-    return lateness_of(delay_records(rows))
+    return lateness_of(delay_records(rows, now=now))

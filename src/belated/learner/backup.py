@@ -34,16 +34,18 @@ from belated.learner.backup_call import (
     Row,
     Stage,
     back_up_rows,
+    read_row,
     specialise,
     with_level_only,
     with_terms_only,
 )
 from belated.learner.compile_errors import compilation_error
-from belated.learner.planning import pairs, stages
+from belated.learner.planning import pairs, stages, weights
 from belated.learner.planning.packed import WIDTHS
 from belated.learner.planning.stages import StagesCall
+from belated.learner.planning.weights import RowWeights
 
-__all__ = ["Row", "Stage"]
+__all__ = ["Row", "RowWeights", "Stage"]
 
 Function = Callable[[NDArray[np.float64], Stage, Row], float]
 
@@ -103,6 +105,7 @@ class Backup:
     compiled: bool  # False for a plain Python function
     elementwise: bool = False  # see `backup`
     terms: RowTerms | None = None  # see `backup`
+    weights: RowWeights | None = None  # see `backup`
 
     def __call__(self, constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         """Return Q_h(s, a) of `row`, computed from `constants` and the values in `stage`."""
@@ -115,12 +118,19 @@ def backup(function: Function) -> Backup: ...
 
 @overload
 def backup(
-    *, elementwise: bool = False, terms: RowTerms | None = None
+    *,
+    elementwise: bool = False,
+    terms: RowTerms | None = None,
+    weights: RowWeights | None = None,
 ) -> Callable[[Function], Backup]: ...
 
 
 def backup(
-    function: Function | None = None, *, elementwise: bool = False, terms: RowTerms | None = None
+    function: Function | None = None,
+    *,
+    elementwise: bool = False,
+    terms: RowTerms | None = None,
+    weights: RowWeights | None = None,
 ) -> Backup | Callable[[Function], Backup]:
     """Return a `Backup` that compiles a function when it is first used.
 
@@ -139,6 +149,9 @@ def backup(
     terms : RowTerms, optional
         The same backup, divided into terms that depend only on N', the number of observations of a
         row, and the rest. The terms of an N' are seldom computed more than once.
+    weights : RowWeights, optional
+        The same backup, divided into random weights of the states and the rest. With pooled counts,
+        the weights are drawn once for each plan.
 
     Returns
     -------
@@ -146,8 +159,8 @@ def backup(
         The backup; a decorator if `function` is not given.
     """
     if function is None:
-        return lambda function: Backup(function, JIT, elementwise, terms)
-    return Backup(function, JIT, elementwise, terms)
+        return lambda function: Backup(function, JIT, elementwise, terms, weights)
+    return Backup(function, JIT, elementwise, terms, weights)
 
 
 def as_backup(function: Backup | Function) -> Backup:
@@ -163,10 +176,14 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
     not compile.
     """
     function = backup.function
+    names: dict[str, Any]
+    reader: Any
     if not backup.compiled:
-        loop = specialise(back_up_rows, function, {"back_up_row": function, "view": identity})
-        return Batch(loop, no_stages)
-    names: dict[str, Any] = {"back_up_row": uncached(function)}
+        reader = specialise(read_row, function, {"view": identity})
+        names = {"back_up_row": function, "view": identity, "read_row": reader}
+        return Batch(specialise(back_up_rows, function, names), no_stages)
+    reader = uncached(read_row)
+    names = {"back_up_row": uncached(function), "read_row": reader}
     if backup.terms is not None:
         names |= {"HAS_TERMS": True, "compute_terms": backup.terms.compute}
         with_hint = backup.terms.back_up
@@ -179,6 +196,11 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
             own = names | {"back_up_pair": backup.terms.back_up_pair}
             pair_loop = uncached(specialise(pairs.back_up_pairs, function, own))
             names |= {"HAS_PAIRS": True, "back_up_pairs": pair_loop}
+    if backup.weights is not None:
+        draw, with_sums = backup.weights
+        own = {"draw_weights": draw, "back_up_with_sums": with_sums, "read_row": reader}
+        with_weights = uncached(specialise(weights.back_up_all, function, own))
+        names |= {"HAS_WEIGHTS": True, "back_up_with_weights": with_weights}
     loop = specialise(back_up_rows, function, names)
     try:
         rows = compile_callback(loop, backup_call.SIGNATURE)

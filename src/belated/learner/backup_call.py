@@ -92,6 +92,9 @@ class BackupCall(NamedTuple):
     has_hints: bool  # whether hints are stored
     hints: NDArray[np.float64]  # (2, states * actions) hints of the rows, replaced, if has_hints
     pairs: NDArray[np.float64]  # working memory: see `belated.learner.planning.pairs`
+    has_weights: bool  # whether weights are stored; see `planning.weights`
+    weights: NDArray[np.float64]  # (states * actions, states) weights of each row, if has_weights
+    totals: NDArray[np.float64]  # (states * actions) sum of the weights of each row
 
 
 CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
@@ -228,6 +231,26 @@ def with_level_only(
     return q, level, hint
 
 
+HAS_WEIGHTS: Final = False
+"""Whether the backup that `back_up_rows` calls has weights; see `RowWeights`. `specialise` replaces
+this value in each copy of `back_up_rows`."""
+
+
+@inlined
+def back_up_with_weights(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> None:
+    """Do nothing; `specialise` replaces this by a copy of `planning.weights.back_up_all`."""
+
+
+def read_row(call: BackupCall, at: int) -> Row:
+    """Return the row number `at` of the stage of `call`, s * A + a."""
+    j = call.first + at
+    s = at // call.actions
+    lo = call.start[j]
+    hi = lo + call.size[j]
+    succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
+    return Row(s, at - s * call.actions, call.n[j], call.rewards[at], lo, hi, succ, m, j)
+
+
 @inlined
 def mean_level(stage: Stage, row: Row) -> float:
     """Return <P^, V~_{h+1}>, the level of a `row` whose backup declares that it reads "above".
@@ -261,20 +284,18 @@ def back_up_rows(call: BackupCall) -> int:
         call.plan,
         call.observed,
     )
-    succ, m = view(call.succ, 1), view(call.m, 1)  # each row has its limits lo and hi
+    if HAS_WEIGHTS and call.has_weights:
+        back_up_with_weights(call, constants, stage)
+        return call.row_count
     count = call.states * call.actions
     if HAS_PAIRS:
         back_up_pairs(call, constants, stage)
     pair = 0  # number of rows with two successors so far
     for i in range(call.row_count):
         at = int(call.rows[i])
-        j = call.first + at
-        s = at // call.actions
-        lo = call.start[j]
-        hi = lo + call.size[j]
-        n = call.n[j]
-        row = Row(s, at - s * call.actions, n, call.rewards[at], lo, hi, succ, m, j)
-        if HAS_PAIRS and hi - lo == 2:
+        row = read_row(call, at)
+        n = row.n
+        if HAS_PAIRS and row.hi - row.lo == 2:
             call.out[i] = call.pairs[pair]
             pair += 1
             if call.out[i] == call.out[i]:  # not NaN

@@ -28,6 +28,7 @@ from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.planning.packed import PackedCounts, empty_packed
 from belated.learner.planning.pairs import pair_memory
+from belated.learner.planning.weights import MAX_WEIGHTS
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
@@ -117,6 +118,8 @@ class Scratch(NamedTuple):
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
     hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
     pairs: Floats  # working memory of `pairs.back_up_pairs`; empty if it is not used
+    weights: Floats  # (S * A * S) random weights of each row, see RowWeights; empty if not stored
+    totals: Floats  # (S * A) sums of these weights; empty if they are not stored
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
 
@@ -170,6 +173,7 @@ def empty_scratch(
     level_rows: int = 0,
     hints: int = 0,
     pairs: int = 0,
+    weight_rows: int = 0,
 ) -> Scratch:
     """Return working memory for a problem of size `shape`.
 
@@ -177,7 +181,8 @@ def empty_scratch(
     counts. `term_slots` is the number of slots for terms, or 0 if the backup has no terms.
     `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels are
     used. `hints` is the number of hints of a step, two for each row, or 0. `pairs` is the size of
-    the working memory of `back_up_pairs`, or 0.
+    the working memory of `back_up_pairs`, or 0. `weight_rows` is the number of rows whose weights
+    are stored, or 0.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -198,6 +203,8 @@ def empty_scratch(
         levels=np.full((shape.horizon, level_rows), -np.inf),
         hints=np.full((shape.horizon, hints), -np.inf),
         pairs=np.zeros(pairs),
+        weights=np.zeros(weight_rows * S),
+        totals=np.zeros(weight_rows),
         switched=np.zeros(shape.horizon, np.int64),
         packed=empty_packed(packed_stages, S * A if packed_stages else 0),
     )
@@ -225,6 +232,20 @@ def has_levels(problem: LearningProblem) -> bool:
     if terms is not None and terms.has_level:
         return True
     return rule.reads == "above" and (rule.backup.compiled or not JIT)
+
+
+def has_weights(problem: LearningProblem) -> bool:
+    """Return whether a learner of `problem` stores random weights of each row; see `RowWeights`.
+
+    It does if counts are pooled, so that the weights are used at several steps, and if there are at
+    most MAX_WEIGHTS of them.
+    """
+    if problem.algorithm.planner is not None or problem.stages != "pooled":
+        return False
+    backup = problem.backup_rule.backup
+    assert isinstance(backup, Backup)
+    S, A = problem.shape.states, problem.shape.actions
+    return backup.compiled and backup.weights is not None and S * A * S <= MAX_WEIGHTS
 
 
 def plans_whole_stages(problem: LearningProblem) -> bool:
@@ -284,6 +305,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
             S * shape.actions if has_levels(problem) else 0,
             2 * S * shape.actions if terms and terms.has_hint else 0,
             pair_memory(S * shape.actions) if terms and terms.back_up_pair else 0,
+            S * shape.actions if has_weights(problem) else 0,
         ),
     )
 

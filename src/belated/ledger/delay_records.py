@@ -16,7 +16,7 @@ from belated.survival.records import DelayRecords, records_of
 MICROSECONDS_PER_SECOND = 1_000_000
 
 
-def delay_records(events: Iterable[Event | Mapping[str, Any]]) -> DelayRecords:
+def delay_records(events: Iterable[Event | Mapping[str, Any]], *, now: Any = None) -> DelayRecords:
     """Return the delays of the episodes of one problem, with first states, first actions, returns.
 
     An episode is back when its feedback is complete. The time of its return is the latest time at
@@ -28,17 +28,21 @@ def delay_records(events: Iterable[Event | Mapping[str, Any]]) -> DelayRecords:
     events : iterable of Event or mapping
         All events of the problem, in order: `Ledger.events(problem)`, or the lines of an export as
         mappings with the fields seq, episode, kind, at, event_time, body and redacted.
+    now : optional
+        Time up to which returns are known: a number of seconds since 1970, a datetime or an ISO
+        8601 text; by default the time of the last event.
 
     Returns
     -------
     DelayRecords
-        Records up to the time of the last event, for `bl.lateness`. First states and first actions
-        are None where no feedback has told them.
+        Records up to that time, for `bl.lateness`. First states and first actions are None where no
+        feedback has told them.
 
     Raises
     ------
     ValueError
-        If the definition of the problem is missing, or events of several problems are given.
+        If the definition of the problem is missing, events of several problems are given, or `now`
+        is before an opening.
     """
     history = [event if isinstance(event, Event) else _event_of(event) for event in events]
     defined = [event for event in history if event.kind == "defined"]
@@ -70,7 +74,7 @@ def delay_records(events: Iterable[Event | Mapping[str, Any]]) -> DelayRecords:
             last[id] / MICROSECONDS_PER_SECOND if is_complete(parts[id], spec.horizon) else None
             for id in opened
         ],
-        now=max(event.at for event in history) / MICROSECONDS_PER_SECOND,
+        now=max(event.at for event in history) / MICROSECONDS_PER_SECOND if now is None else now,
         returns=[fact[2] for fact in facts],
         groups={
             "first state": [fact[0] for fact in facts],

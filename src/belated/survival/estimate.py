@@ -10,7 +10,7 @@ import numpy as np
 from belated.arguments import check_choice
 from belated.episode import Bools, Floats, Ints
 from belated.survival.duration_counts import DurationCounts, group_of, largest_in
-from belated.survival.follow_up import NeverShare, complete_age, never_share
+from belated.survival.follow_up import MIN_AT_RISK, NeverShare, complete_age, never_share
 from belated.survival.kaplan_meier import (
     Bands,
     Estimate,
@@ -168,7 +168,8 @@ class DelayEstimate:
     def facts(self) -> dict[str, Any]:
         """Return the main numbers as a JSON object; null for what cannot be told."""
         median, never = self.median, self.never
-        shares = [self.not_back(never.followed)] if self.episodes else []
+        is_followed = self.episodes >= MIN_AT_RISK  # else no age is, and `followed` is 0
+        shares = [self.not_back(never.followed)] if is_followed else []
         return {
             "episodes": self.episodes,
             "returned": self.returned,

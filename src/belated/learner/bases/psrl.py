@@ -29,8 +29,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.arguments import check_choice, check_number
+from belated.compiled import inlined
+from belated.elementary import log
 from belated.episode import Shape
-from belated.learner.backup import Row, Stage, backup
+from belated.learner.backup import Row, RowWeights, Stage, backup
 from belated.learner.bases.base import (
     BackupRule,
     Proof,
@@ -38,13 +40,49 @@ from belated.learner.bases.base import (
     TieBreakingBase,
     resamples_every_episode,
 )
-from belated.randomness import POSTERIOR, UNUSED_NUMBER, gamma, numbered_uniform
+from belated.randomness import POSTERIOR, UNUSED_NUMBER, gamma, numbered_uniform, uniform
 
 if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
 
 
-@backup
+@inlined
+def draw_weights(
+    constants: NDArray[np.float64], stage: Stage, row: Row, weights: NDArray[np.float64]
+) -> None:
+    """Store transition probabilities of `row`, drawn from the posterior, in `weights`.
+
+    They are not divided by their sum. The other parameters are those of `psrl`.
+    """
+    prior = constants[0]
+    S = weights.size
+    first = row.number * S
+    if prior == 1.0:  # as `gamma` does, with several states per instruction
+        for y in range(S):
+            weights[y] = uniform(stage.seed, POSTERIOR, stage.plan, first + y)
+        for y in range(S):
+            weights[y] = -log(1.0 - weights[y])
+    else:
+        for y in range(S):
+            weights[y] = gamma(stage.seed, POSTERIOR, stage.plan, first + y, prior)
+    for j in range(row.lo, row.hi):
+        y = row.succ[j]
+        weights[y] = gamma(stage.seed, POSTERIOR, stage.plan, first + y, prior + row.m[j])
+
+
+@inlined
+def divide(
+    constants: NDArray[np.float64], stage: Stage, row: Row, total: float, value: float
+) -> float:
+    """Return Q_h(s, a) of `row` from the sum `total` of its weights and that of the values."""
+    if total == 0.0:  # with a small prior all draws may underflow; then p is a random vertex
+        S = stage.v.size
+        u = numbered_uniform(stage.seed, POSTERIOR, stage.plan, row.number * S, UNUSED_NUMBER)
+        return row.reward + stage.v[int(u * S)]
+    return row.reward + value / total
+
+
+@backup(weights=RowWeights(draw_weights, divide))
 def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` under transition probabilities drawn from the posterior.
 
@@ -64,10 +102,7 @@ def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         x = gamma(stage.seed, POSTERIOR, stage.plan, first + y, weight)
         total += x
         value += x * stage.v[y]
-    if total == 0.0:  # with a small prior all draws may underflow; then p is a random vertex
-        u = numbered_uniform(stage.seed, POSTERIOR, stage.plan, first, UNUSED_NUMBER)
-        return row.reward + stage.v[int(u * S)]
-    return row.reward + value / total
+    return divide(constants, stage, row, total, value)
 
 
 @dataclass(frozen=True)

@@ -260,6 +260,9 @@ def back_up(
             has_hints=scratch.hints.size > 0,
             hints=address(scratch.hints[h]),
             pairs=address(scratch.pairs),
+            has_weights=scratch.weights.size > 0,
+            weights=address(scratch.weights),
+            totals=address(scratch.totals),
         )
     )
     if config.fixed.size > 0:

@@ -45,7 +45,9 @@ class DelayEstimate(Model):
     followed: float = Field(
         description="Largest age at which at least ten episodes are not back; 0 if there is none."
     )
-    not_back: float | None = Field(description="Share that is not back at this age.")
+    not_back: float | None = Field(
+        description="Share that is not back at this age; null if there are fewer than ten episodes."
+    )
     not_back_low: float | None
     not_back_high: float | None
     never: float | None = Field(
