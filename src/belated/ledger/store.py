@@ -36,7 +36,8 @@ OUTAGES: Final = (
 """Types of exceptions that indicate that the database is unavailable."""
 
 _WRITES: Final = {"belated_writes": True}
-_LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK_ID})"
+_AUTOCOMMITS: Final = {"isolation_level": "AUTOCOMMIT", **_WRITES}
+LOCK_STATEMENT: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK_ID})"
 _LAST_SEQ: Final = "SELECT max(seq) FROM events"
 _PROBE: Final = sa.text(f"UPDATE {migrations.TABLE} SET version_num = version_num")
 
@@ -174,7 +175,7 @@ class Store:
             if self.on_postgres:
                 if not limited:
                     connection.execute(REMOVE_LIMITS)
-                connection.exec_driver_sql(_LOCK)
+                connection.exec_driver_sql(LOCK_STATEMENT)
             yield connection
 
     @contextmanager
@@ -186,12 +187,30 @@ class Store:
         trip together, because other writers wait for this one from the moment it has the lock.
         """
         with self._begin() as connection:
-            lock = f"{_LOCK}; " if self.on_postgres else ""
+            lock = f"{LOCK_STATEMENT}; " if self.on_postgres else ""
             cursor: Any = connection.exec_driver_sql(f"{lock}{_LAST_SEQ}").cursor
             if self.on_postgres:
                 cursor.nextset()  # each statement sees what was committed before it began
             [last] = cursor.fetchone()
             yield connection, last or 0
+
+    @contextmanager
+    def autocommitting(self) -> Iterator[sa.Connection]:
+        """Return a context manager that returns a connection that commits each statement.
+
+        The lock that serializes writers is not acquired. On PostgreSQL only. Errors of the driver
+        are raised as those of SQLAlchemy, and a connection on which one occurs is closed.
+        """
+        with self._write:
+            self._check_open()
+            with self.writer.connect().execution_options(**_AUTOCOMMITS) as connection:
+                try:
+                    yield connection
+                except self.writer.dialect.loaded_dbapi.Error as error:
+                    connection.invalidate(error)
+                    raise sa.exc.DBAPIError.instance(
+                        None, None, error, self.writer.dialect.loaded_dbapi.Error
+                    ) from error
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
