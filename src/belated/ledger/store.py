@@ -36,7 +36,6 @@ OUTAGES: Final = (
 """Types of exceptions that indicate that the database is unavailable."""
 
 _WRITES: Final = {"belated_writes": True}
-_AUTOCOMMITS: Final = {"isolation_level": "AUTOCOMMIT", **_WRITES}
 LOCK_STATEMENT: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK_ID})"
 _LAST_SEQ: Final = "SELECT max(seq) FROM events"
 _PROBE: Final = sa.text(f"UPDATE {migrations.TABLE} SET version_num = version_num")
@@ -195,21 +194,28 @@ class Store:
             yield connection, last or 0
 
     @contextmanager
-    def autocommitting(self) -> Iterator[sa.Connection]:
-        """Return a context manager that returns a connection that commits each statement.
+    def autocommitting(self) -> Iterator[Any]:
+        """Return a context manager that returns a connection of psycopg that commits by itself.
 
-        The lock that serializes writers is not acquired. On PostgreSQL only. Errors of the driver
-        are raised as those of SQLAlchemy, and a connection on which one occurs is closed.
+        This is for PostgreSQL only, and for statements that take less time than SQLAlchemy would
+        add. The lock that serializes writers is not acquired. Errors of psycopg are raised as those
+        of SQLAlchemy; the connection is then closed.
         """
         with self._write:
             self._check_open()
-            with self.writer.connect().execution_options(**_AUTOCOMMITS) as connection:
+            with self.writer.connect() as connection:
+                driver: Any = connection.connection.dbapi_connection
+                error_type = self.writer.dialect.loaded_dbapi.Error
                 try:
-                    yield connection
-                except self.writer.dialect.loaded_dbapi.Error as error:
+                    driver.autocommit = True
+                    yield driver
+                    driver.autocommit = False
+                except BaseException as error:
                     connection.invalidate(error)
+                    if not isinstance(error, error_type):
+                        raise
                     raise sa.exc.DBAPIError.instance(
-                        None, None, error, self.writer.dialect.loaded_dbapi.Error
+                        None, None, error, error_type, hide_parameters=True
                     ) from error
 
     @contextmanager

@@ -45,9 +45,8 @@ def record_without_lock(
         return None
     ids = sorted({event.episode for event in feedback})
     wanted = json.dumps(ids)
-    with store.autocommitting() as connection:
-        read, write = _statements(connection.dialect)
-        driver: Any = connection.connection.dbapi_connection
+    read, write = _statements(store.writer.dialect)
+    with store.autocommitting() as driver:
         cursor = driver.cursor()
         rows = cursor.execute(read, {"ids": wanted}, prepare=True).fetchall()
         if not rows:
