@@ -28,7 +28,7 @@ from belated.ledger.policies import Policies
 from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
 from belated.ledger.recording import RECORDERS
 from belated.ledger.recording.idempotency import load_keys
-from belated.ledger.recording.optimistic import record_without_lock
+from belated.ledger.recording.optimistic import record_optimistically
 from belated.ledger.recording.transaction import Transaction
 from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
@@ -122,7 +122,7 @@ class Ledger:
             return []
         if self.store.on_postgres:
             events = list(events)
-            early = record_without_lock(self.store, self._problems, events)
+            early = record_optimistically(self.store, self._problems, events)
             if early is not None:
                 return early
         with self.store.appending() as (connection, last):
