@@ -45,7 +45,7 @@ class GroupCommit:
     append : Append
         Function that records an iterable of events in one transaction and returns their outcomes.
         The events are taken from the queue when the function begins to iterate. They include events
-        that arrived while the function waited, for example for another process that writes.
+        that arrived while the function waited, such as for another process that writes to SQLite.
     max_batch_events : int
         Maximum number of events in a transaction. A request with more events gets a transaction of
         its own.

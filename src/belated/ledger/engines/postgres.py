@@ -51,7 +51,7 @@ KEEPALIVE: Final = {
 has become unreachable."""
 
 ISOLATION: Final = "READ COMMITTED"
-"""Isolation level: a writer that has waited for the lock must see the commits of the previous one."""
+"""Isolation level: a writer that has waited for the lock must see what was committed meanwhile."""
 
 REMOVE_LIMITS: Final = sa.text(
     "SELECT set_config(name, '0', true) FROM unnest(ARRAY["
