@@ -146,6 +146,29 @@ def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow)
     assert slow.batches == [[1, 2, 3, 4, 5], [6, 7, 8], [9, 10, 11]]
 
 
+def test_the_thread_is_woken_once_for_a_batch(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
+    commit.start()
+    notify, wakeups = commit._changed.notify, []
+    monkeypatch.setattr(commit._changed, "notify", lambda: wakeups.append(notify()))
+
+    async def go() -> None:
+        tasks = [await hold(commit, slow)]
+        tasks += [await begin(commit, number) for number in (2, 3, 4)]
+        for _ in range(3):
+            slow.go.release()
+        await asyncio.gather(*tasks)
+        while not commit._is_idle:  # until the thread waits for the next batch
+            await asyncio.sleep(0)
+        wakeups.clear()
+        await asyncio.gather(*[await begin(commit, number) for number in (5, 6, 7)])
+        assert len(wakeups) == 1
+
+    asyncio.run(go())
+    commit.stop()
+    assert slow.batches == [[1], [2, 3, 4], [5, 6, 7]]
+
+
 def test_a_waiting_batch_is_recorded_when_stopping(slow: Slow) -> None:
     commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
     commit.start()

@@ -214,6 +214,8 @@ class Store:
                     connection.invalidate(error)
                     if not isinstance(error, error_type):
                         raise
+                    if self.writer.dialect.is_disconnect(error, driver, None):
+                        self.writer.dispose()  # other connections are probably broken as well
                     raise sa.exc.DBAPIError.instance(
                         None, None, error, error_type, hide_parameters=True
                     ) from error

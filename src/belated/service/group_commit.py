@@ -221,6 +221,10 @@ class GroupCommit:
                 yield from job.events
 
         self._record(batch, take_events())
+        with self._changed:
+            # All of these requests were there at once. Without those in the queue, requests that
+            # missed a batch would stay apart from it, in batches of half the size.
+            self._expected_jobs = max(self._expected_jobs, len(batch) + len(self._jobs))
 
     def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
         try:

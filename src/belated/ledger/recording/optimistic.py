@@ -22,6 +22,7 @@ from belated.ledger.recording.episodes import record_feedback
 from belated.ledger.recording.insertion import MAX_ROWS_PER_INSERT, encode_rows, postgres_insert
 from belated.ledger.recording.transaction import EPISODE_QUERIES, Transaction
 from belated.ledger.store import LOCK_STATEMENT, Store
+from belated.ledger.validation import is_id
 
 
 class LockNeededError(Exception):
@@ -59,7 +60,7 @@ def record_optimistically(
     feedback = [event for event in events if type(event) is Feedback]
     if not feedback or len(feedback) < len(events) or len(events) > MAX_ROWS_PER_INSERT:
         return None
-    ids = sorted({event.episode for event in feedback})
+    ids = sorted({event.episode for event in feedback if is_id(event.episode)})
     read, write = _statements(store.writer.dialect)
     with store.autocommitting() as driver:
         parameters = {"ids": json.dumps(ids)}
