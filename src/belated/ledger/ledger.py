@@ -28,6 +28,7 @@ from belated.ledger.policies import Policies
 from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
 from belated.ledger.recording import RECORDERS
 from belated.ledger.recording.idempotency import load_keys
+from belated.ledger.recording.optimistic import record_optimistically
 from belated.ledger.recording.transaction import Transaction
 from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
@@ -114,11 +115,16 @@ class Ledger:
         other events; rejected feedback is put in the quarantine. When the method returns, all
         recorded events are on disk. If the method raises an exception, no event has been recorded.
 
-        `events` is iterated only after this method has acquired the lock that serializes writers.
-        An iterator may therefore also yield events that arrive while the method waits for the lock.
+        On SQLite, `events` is iterated only after this method has acquired the lock that serializes
+        writers. An iterator may therefore also yield events that arrive while the method waits.
         """
         if isinstance(events, Sized) and not events:
             return []
+        if self.store.on_postgres:
+            events = list(events)
+            recorded = record_optimistically(self.store, self._problems, events)
+            if recorded is not None:
+                return recorded
         with self.store.appending() as (connection, last):
             given = list(events)
             if not given:

@@ -36,7 +36,7 @@ OUTAGES: Final = (
 """Types of exceptions that indicate that the database is unavailable."""
 
 _WRITES: Final = {"belated_writes": True}
-_LOCK: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK_ID})"
+LOCK_STATEMENT: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK_ID})"
 _LAST_SEQ: Final = "SELECT max(seq) FROM events"
 _PROBE: Final = sa.text(f"UPDATE {migrations.TABLE} SET version_num = version_num")
 
@@ -174,7 +174,7 @@ class Store:
             if self.on_postgres:
                 if not limited:
                     connection.execute(REMOVE_LIMITS)
-                connection.exec_driver_sql(_LOCK)
+                connection.exec_driver_sql(LOCK_STATEMENT)
             yield connection
 
     @contextmanager
@@ -186,12 +186,39 @@ class Store:
         trip together, because other writers wait for this one from the moment it has the lock.
         """
         with self._begin() as connection:
-            lock = f"{_LOCK}; " if self.on_postgres else ""
+            lock = f"{LOCK_STATEMENT}; " if self.on_postgres else ""
             cursor: Any = connection.exec_driver_sql(f"{lock}{_LAST_SEQ}").cursor
             if self.on_postgres:
                 cursor.nextset()  # each statement sees what was committed before it began
             [last] = cursor.fetchone()
             yield connection, last or 0
+
+    @contextmanager
+    def autocommitting(self) -> Iterator[Any]:
+        """Return a context manager that returns a connection of psycopg that commits by itself.
+
+        This is for PostgreSQL only, and for statements that take less time than SQLAlchemy would
+        add. The lock that serializes writers is not acquired. Errors of psycopg are raised as those
+        of SQLAlchemy; the connection is then closed.
+        """
+        with self._write:
+            self._check_open()
+            with self.writer.connect() as connection:
+                driver: Any = connection.connection.dbapi_connection
+                error_type = self.writer.dialect.loaded_dbapi.Error
+                try:
+                    driver.autocommit = True
+                    yield driver
+                    driver.autocommit = False
+                except BaseException as error:
+                    connection.invalidate(error)
+                    if not isinstance(error, error_type):
+                        raise
+                    if self.writer.dialect.is_disconnect(error, driver, None):
+                        self.writer.dispose()  # other connections are probably broken as well
+                    raise sa.exc.DBAPIError.instance(
+                        None, None, error, error_type, hide_parameters=True
+                    ) from error
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:

@@ -45,7 +45,7 @@ class GroupCommit:
     append : Append
         Function that records an iterable of events in one transaction and returns their outcomes.
         The events are taken from the queue when the function begins to iterate. They include events
-        that arrived while the function waited, for example for another process that writes.
+        that arrived while the function waited, such as for another process that writes to SQLite.
     max_batch_events : int
         Maximum number of events in a transaction. A request with more events gets a transaction of
         its own.
@@ -81,6 +81,7 @@ class GroupCommit:
         self._jobs: deque[Job] = deque()
         self._queued_events = 0
         self._wake_at_jobs = 1  # length of the queue at which the thread is notified
+        self._is_idle = False  # whether the thread waits for the first job of a batch
         self._batch: list[Job] = []  # jobs that are being recorded
         # One timer for all jobs: a timer for each would take longer than everything else here.
         self._timed_loop: asyncio.AbstractEventLoop | None = None  # loop with the timer
@@ -130,10 +131,20 @@ class GroupCommit:
             self._queued_events += len(events)
             if len(self._jobs) >= self._wake_at_jobs:
                 self._changed.notify()
+            elif self._is_idle:
+                loop.call_later(self._wait_s, self._stop_waiting, job)
+            self._is_idle = False
             if self._timed_loop is not loop and self._timeout_s < math.inf:
                 self._timed_loop = loop
                 loop.call_later(self._timeout_s, self._expire, loop)
         return await job.outcomes
+
+    def _stop_waiting(self, first: Job) -> None:
+        """Wake the thread if `first`, the first job in the queue, still waits for more jobs."""
+        with self._changed:
+            if self._jobs and self._jobs[0] is first:
+                self._wake_at_jobs = 1
+                self._changed.notify()
 
     def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
         """Raise TimeoutError in the requests of the event loop `loop` whose deadline has passed.
@@ -166,9 +177,14 @@ class GroupCommit:
         True.
         """
         with self._changed:
-            self._wait_for_jobs(1, None)
-            if self._jobs:
-                self._wait_for_jobs(self._expected_jobs, self._wait_s)
+            # Woken up only once for a batch: this takes as long as recording several events.
+            # If the queue is empty, `submit` limits the time, from the first job on.
+            self._is_idle = not self._jobs
+            self._wake_at_jobs = max(self._expected_jobs, 1)
+            self._changed.wait_for(
+                lambda: len(self._jobs) >= self._wake_at_jobs or self._stopping,
+                None if self._is_idle else self._wait_s,
+            )
             return bool(self._jobs)
 
     def _take_batch(self) -> list[Job]:
@@ -192,10 +208,6 @@ class GroupCommit:
             self._batch = batch
             return batch
 
-    def _wait_for_jobs(self, jobs: int, timeout_s: float | None) -> None:
-        self._wake_at_jobs = jobs
-        self._changed.wait_for(lambda: len(self._jobs) >= jobs or self._stopping, timeout_s)
-
     def _record_queue(self) -> None:
         """Record the events of the next jobs in one transaction.
 
@@ -209,6 +221,10 @@ class GroupCommit:
                 yield from job.events
 
         self._record(batch, take_events())
+        with self._changed:
+            # All of these requests were there at once. Without those in the queue, requests that
+            # missed a batch would stay apart from it, in batches of half the size.
+            self._expected_jobs = max(self._expected_jobs, len(batch) + len(self._jobs))
 
     def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
         try:

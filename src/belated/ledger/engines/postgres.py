@@ -50,6 +50,9 @@ KEEPALIVE: Final = {
 """Parameters of libpq, PostgreSQL's client library, that make it close a connection whose server
 has become unreachable."""
 
+ISOLATION: Final = "READ COMMITTED"
+"""Isolation level: a writer that has waited for the lock must see what was committed meanwhile."""
+
 REMOVE_LIMITS: Final = sa.text(
     "SELECT set_config(name, '0', true) FROM unnest(ARRAY["
     "'lock_timeout', 'idle_in_transaction_session_timeout', 'statement_timeout']) AS name"
@@ -60,7 +63,7 @@ statements and for idle transactions."""
 _PREPARE: Final = (
     "SELECT set_config(name, value, false) "
     "FROM unnest(%s::text[], %s::text[]) AS wanted(name, value)"
-    " WHERE current_setting(name) IN ('0', 'off')"
+    " WHERE current_setting(name) IN ('0', 'off', 'repeatable read', 'serializable')"
 )
 
 
@@ -68,10 +71,9 @@ def create_postgres_engine(url: sa.URL) -> sa.Engine:
     """Return an engine for the PostgreSQL database at `url`; no connection is made yet."""
     defaults = {"connect_timeout": CONNECT_TIMEOUT_S, **KEEPALIVE}
     try:
-        # a writer that has waited for the lock must see the commits of the previous writer
         engine = sa.create_engine(
             url,
-            isolation_level="READ COMMITTED",
+            isolation_level=ISOLATION,
             pool_size=POOL_SIZE,
             hide_parameters=True,
             connect_args={name: defaults[name] for name in defaults.keys() - url.query.keys()},
@@ -80,6 +82,7 @@ def create_postgres_engine(url: sa.URL) -> sa.Engine:
         raise ImportError(missing_extra("A store on PostgreSQL", "psycopg", "postgres")) from None
     settings = {
         "synchronous_commit": "on",
+        "default_transaction_isolation": ISOLATION.lower(),  # of statements without BEGIN
         "lock_timeout": f"{LOCK_TIMEOUT_S}s",
         "idle_in_transaction_session_timeout": f"{IDLE_IN_TRANSACTION_TIMEOUT_S}s",
         "statement_timeout": f"{STATEMENT_TIMEOUT_S}s",

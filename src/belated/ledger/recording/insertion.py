@@ -36,8 +36,8 @@ def insert_rows(
     if connection.dialect.name == "postgresql":
         for first in range(0, len(rows), MAX_ROWS_PER_INSERT):
             chunk = rows[first : first + MAX_ROWS_PER_INSERT]
-            text = json.dumps(chunk, default=bytes.hex, ensure_ascii=False)
-            connection.exec_driver_sql(_postgres_insert(table, connection.dialect), (text,))
+            statement = postgres_insert(table, connection.dialect)
+            connection.exec_driver_sql(statement, (encode_rows(chunk),))
         return
     names = [column.name for column in table.columns]
     size = MAX_PARAMETERS_PER_INSERT // len(names)
@@ -49,19 +49,49 @@ def insert_rows(
 
 
 @lru_cache(maxsize=256)
-def _postgres_insert(table: sa.Table, dialect: sa.Dialect) -> str:
-    """Return a statement that inserts the rows in its only parameter, a list of objects as JSON.
+def postgres_insert(
+    table: sa.Table, dialect: sa.Dialect, parameter: str = "%s", moved_by: str | None = None
+) -> str:
+    """Return a statement that inserts the rows in one parameter, a list of objects as JSON.
 
     A statement with a parameter for each value would take twice as long, and could not be prepared,
     since its text depends on the number of rows. Bytes are given in hexadecimal.
+
+    Parameters
+    ----------
+    table : sa.Table
+        Table to insert into.
+    dialect : sa.Dialect
+        SQL dialect of PostgreSQL.
+    parameter : str
+        Placeholder of the parameter.
+    moved_by : str, optional
+        Name of a query with the only column `distance` and at most one row. The distance is added
+        to the sequence numbers of the rows; if there is none, nothing is inserted. None to insert
+        the rows as they are.
+
+    Returns
+    -------
+    str
+        The statement.
     """
     types = {each.name: each.type.compile(dialect) for each in table.columns}
     read = (f"{name} {'TEXT' if type == 'BYTEA' else type}" for name, type in types.items())
-    values = (f"decode({name}, 'hex')" if type == "BYTEA" else name for name, type in types.items())
+    values = {
+        name: f"decode({name}, 'hex')" if type == "BYTEA" else name for name, type in types.items()
+    }
+    if moved_by is not None:
+        values["seq"] = "seq + distance"
+    source = f"json_to_recordset({parameter}) AS given({', '.join(read)})"
     return (
-        f"INSERT INTO {table.name} ({', '.join(types)}) SELECT {', '.join(values)} "
-        f"FROM json_to_recordset(%s) AS given({', '.join(read)})"
+        f"INSERT INTO {table.name} ({', '.join(types)}) SELECT {', '.join(values.values())} "
+        f"FROM {source if moved_by is None else f'{moved_by}, {source}'}"
     )
+
+
+def encode_rows(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return `rows` as the parameter of a statement of `postgres_insert`."""
+    return json.dumps(rows, default=bytes.hex, ensure_ascii=False)
 
 
 @lru_cache(maxsize=256)

@@ -1,5 +1,6 @@
 """Write transaction of a ledger: lookup of problems, episodes and claims; insertion of rows."""
 
+import json
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
@@ -39,29 +40,25 @@ INSERT_ORDER: Final = (
 )
 
 
-def _episode_query(
-    claims: sa.FromClause, related: sa.ColumnElement[bool], wanted: sa.ColumnElement[bool]
-) -> sa.Select[Any]:
-    return (
-        sa.select(claims.c.part, claims.c.sha, claims.c.seq, *EPISODE_COLUMNS)
-        .select_from(schema.episodes.outerjoin(claims, related))
-        .where(wanted)
+EPISODE_QUERIES: Final[dict[str, sa.Select[Any] | sa.TextClause]] = {
+    "sqlite": sa.select(
+        schema.claims.c.part, schema.claims.c.sha, schema.claims.c.seq, *EPISODE_COLUMNS
     )
-
-
-_RELATED: Final = schema.claims.c.episode == schema.episodes.c.seq
-EPISODE_QUERIES: Final = {
-    "sqlite": _episode_query(
-        schema.claims,
-        _RELATED,
-        schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True)),
-    ),
-    # A lateral join, since PostgreSQL scans the whole table of claims until it has statistics. The
-    # ids are one array, since a statement whose text depends on their number takes longer.
-    "postgresql": _episode_query(
-        sa.select(schema.claims).where(_RELATED).offset(0).lateral("claims"),
-        sa.true(),
-        schema.episodes.c.id == sa.any_(sa.bindparam("ids", type_=sa.ARRAY(sa.String))),
+    .select_from(
+        schema.episodes.outerjoin(schema.claims, schema.claims.c.episode == schema.episodes.c.seq)
+    )
+    .where(schema.episodes.c.id.in_(sa.bindparam("ids", expanding=True))),
+    # Lateral joins, since PostgreSQL scans whole tables until it has statistics. The ids are one
+    # JSON text: with an array, whose length it knows, it plans the statement anew each time.
+    "postgresql": sa.text(
+        "SELECT part, claims.sha, claims.seq, "
+        "episodes.id, problem, number, version, episodes.seq, subject, withdrawn, lost "
+        "FROM json_array_elements_text(:ids) AS wanted(id), "
+        "LATERAL (SELECT * FROM episodes WHERE id = wanted.id OFFSET 0) AS episodes "
+        "LEFT JOIN LATERAL (SELECT * FROM subjects WHERE episode = episodes.seq OFFSET 0)"
+        " AS subjects ON true "
+        "LEFT JOIN LATERAL (SELECT * FROM claims WHERE episode = episodes.seq OFFSET 0)"
+        " AS claims ON true"
     ),
 }
 """Map from the SQL dialect to the query for the records and the claims of episodes."""
@@ -133,16 +130,20 @@ class Transaction:
 
     def reload_episodes(self, ids: Sequence[str]) -> None:
         """Load the episodes `ids` and their claims from the database, even if already loaded."""
+        for chunk in chunk_ids(ids):
+            dialect = self.connection.dialect.name
+            wanted = json.dumps(chunk) if dialect == "postgresql" else chunk
+            self.set_episodes(chunk, self.execute(EPISODE_QUERIES[dialect], ids=wanted))
+
+    def set_episodes(self, ids: Iterable[str], rows: Iterable[Any]) -> None:
+        """Replace the loaded episodes `ids` by `rows`, the result of one of `EPISODE_QUERIES`."""
         self._episodes |= dict.fromkeys(ids)
         self._claims |= {id: {} for id in ids}
-        for chunk in chunk_ids(ids):
-            query = EPISODE_QUERIES[self.connection.dialect.name]
-            rows: Iterable[Any] = self.execute(query, ids=chunk)
-            for part, sha, seq, id, *rest in rows:
-                if self._episodes[id] is None:
-                    self._episodes[id] = EpisodeRecord(id, *rest)
-                if part is not None:
-                    self._claims[id][part] = Claim(sha, seq)
+        for part, sha, seq, id, *rest in rows:
+            if self._episodes[id] is None:
+                self._episodes[id] = EpisodeRecord(id, *rest)
+            if part is not None:
+                self._claims[id][part] = Claim(sha, seq)
 
     def episode(self, id: str) -> EpisodeRecord | None:
         """Return the record of the episode `id`; None if it does not exist or was not loaded."""
@@ -353,6 +354,11 @@ class Transaction:
 
     def _add_row(self, table: sa.Table, **row: Any) -> None:
         self._rows[table].append(row)
+
+    @property
+    def pending_rows(self) -> Mapping[sa.Table, Sequence[Mapping[str, Any]]]:
+        """Map from each table to the rows that are not yet inserted."""
+        return self._rows
 
     def execute(self, statement: sa.Executable, **parameters: Any) -> sa.CursorResult[Any]:
         """Insert all pending rows, execute `statement` with `parameters`, and return its result."""

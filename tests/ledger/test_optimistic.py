@@ -1,0 +1,348 @@
+"""Feedback that is compared with the ledger before the lock is acquired, on PostgreSQL."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+import sqlalchemy as sa
+
+import ledger_samples as samples
+from belated.ledger import (
+    AlreadyRecorded,
+    Conflict,
+    Corrected,
+    DataWithdrawn,
+    Feedback,
+    Ledger,
+    Lost,
+    Recorded,
+)
+from belated.ledger.store import OUTAGES, WRITER_LOCK_ID, now
+from databases import count_statements
+from processes import Program
+
+WRITERS = 3
+OPTIMISTIC = "belated.ledger.ledger.record_optimistically"
+
+
+class Clock:
+    """Clock that calls `then` once when it is read for the first time after `then` was set.
+
+    A ledger reads it after it has compared feedback with the episodes, and before it is locked.
+    """
+
+    def __init__(self) -> None:
+        self.then: Callable[[], object] | None = None
+
+    def __call__(self) -> int:
+        then, self.then = self.then, None
+        if then is not None:
+            then()
+        return now()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def ledger(postgres_url: str, clock: Clock) -> Iterator[Ledger]:
+    with Ledger.open(postgres_url, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def other(postgres_url: str, ledger: Ledger) -> Iterator[Ledger]:
+    """The same ledger, as another process has it."""
+    with Ledger.open(postgres_url) as opened:
+        yield opened
+
+
+def check_sound(ledger: Ledger) -> None:
+    """Check that events are numbered without gaps, and that nothing is recorded twice."""
+    events = list(ledger.events())
+    assert [event.seq for event in events] == list(range(1, len(events) + 1))
+    assert ledger.faults() == []
+
+
+def send_all(url: str, ids: list[str], writer: int) -> dict[str, str]:
+    """Send feedback of all episodes; every third one differs between the writers."""
+    order = list(enumerate(ids))
+    random.Random(writer).shuffle(order)
+    outcomes = {}
+    with Ledger.open(url) as ledger:
+        for first in range(0, len(order), 7):
+            some = order[first : first + 7]
+            batch = [
+                Feedback(id, {"steps": [samples.step(writer, i)]})
+                if i % 4 == 1
+                else Feedback(id, samples.whole(writer if i % 3 == 0 else i))
+                for i, id in some
+            ]
+            for (_, id), outcome in zip(some, ledger.append(batch), strict=True):
+                outcomes[id] = type(outcome).__name__
+                if isinstance(outcome, Recorded):
+                    assert samples.at(ledger, outcome.seq).episode == id
+    return outcomes
+
+
+def record_concurrently(url: str, name: str) -> tuple[list[Any], list[Any]]:
+    """Return the outcomes and the recorded bodies of each episode, without their order."""
+    with Ledger.open(url) as ledger:
+        ids = samples.opened(ledger, samples.defined(ledger, name), 60)
+        with ThreadPoolExecutor(WRITERS) as pool:
+            sent = list(pool.map(lambda writer: send_all(url, ids, writer), range(WRITERS)))
+        check_sound(ledger)
+        bodies: dict[str, list[str]] = {id: [] for id in ids}
+        for event in ledger.events(kinds=["feedback"]):
+            bodies[str(event.episode)].append(event.text or "")
+    assert all(len(bodies[id]) == 1 for i, id in enumerate(ids) if i % 4 != 1)
+    same = [sorted(bodies[id]) for i, id in enumerate(ids) if i % 3]
+    return [Counter(outcomes[id] for outcomes in sent) for id in ids], same
+
+
+def test_concurrent_writers_record_the_same_with_and_without_it(
+    postgres: sa.Engine, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres.connect() as connection:
+        connection.exec_driver_sql("CREATE SCHEMA IF NOT EXISTS ledger_plain")
+    url = sa.make_url(postgres_url).update_query_dict({"options": "-csearch_path=ledger_plain"})
+    found = record_concurrently(postgres_url, "clinic")
+    monkeypatch.setattr(OPTIMISTIC, lambda *given: None)
+    assert found == record_concurrently(url.render_as_string(hide_password=False), "clinic")
+
+
+CHANGES: dict[str, tuple[Callable[[Ledger, int, str], object], type]] = {
+    "the same feedback": (
+        lambda ledger, problem, id: samples.tell(ledger, id, samples.whole(1)),
+        AlreadyRecorded,
+    ),
+    "different feedback": (
+        lambda ledger, problem, id: samples.tell(ledger, id, samples.whole(2)),
+        Conflict,
+    ),
+    "one step of it": (
+        lambda ledger, problem, id: samples.tell(ledger, id, {"steps": [samples.step(0, 1)]}),
+        Recorded,
+    ),
+    "a correction": (
+        lambda ledger, problem, id: samples.one(ledger, Corrected(id, samples.whole(2))),
+        Conflict,
+    ),
+    "the withdrawal of its subject": (
+        lambda ledger, problem, id: ledger.withdraw(subject="p-17"),
+        DataWithdrawn,
+    ),
+    "the withdrawal of the episode": (
+        lambda ledger, problem, id: ledger.withdraw(episode=id),
+        DataWithdrawn,
+    ),
+    "its loss": (lambda ledger, problem, id: samples.one(ledger, Lost(id, "moved")), Recorded),
+    "the archiving of the problem": (
+        lambda ledger, problem, id: ledger.control(problem, "archive"),
+        Recorded,
+    ),
+    "other events": (
+        lambda ledger, problem, id: [
+            samples.tell(ledger, each, samples.whole()) for each in samples.opened(ledger, problem)
+        ],
+        Recorded,
+    ),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_change_between_comparison_and_insertion_is_taken_into_account(
+    ledger: Ledger, other: Ledger, clock: Clock, change: str
+) -> None:
+    problem = samples.defined(ledger)
+    [id, known] = samples.opened(ledger, problem, 2, subject="p-17")
+    samples.tell(ledger, known, samples.whole())  # the problem is cached from now on
+    do, expected = CHANGES[change]
+    clock.then = lambda: do(other, problem, id)
+    outcome = samples.tell(ledger, id, samples.whole(1))
+    assert clock.then is None
+    assert type(outcome) is expected
+    if isinstance(outcome, Recorded):
+        assert samples.at(ledger, outcome.seq).episode == id
+        record = ledger.episode(id)
+        assert record is not None
+        assert record.lost is None
+    check_sound(ledger)
+
+
+def test_the_lock_is_not_held_while_feedback_is_compared(
+    ledger: Ledger, other: Ledger, clock: Clock
+) -> None:
+    [id, known] = samples.opened(ledger, samples.defined(ledger), 2)
+    samples.tell(ledger, known, samples.whole())
+
+    def count_locks() -> None:
+        with other.store.reading() as connection:
+            query = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+            held.append(connection.exec_driver_sql(query).scalar())
+
+    held: list[Any] = []
+    clock.then = count_locks
+    assert isinstance(samples.tell(ledger, id, samples.whole(1)), Recorded)
+    assert held == [0]
+
+
+def test_repeated_feedback_takes_no_lock(ledger: Ledger, other: Ledger) -> None:
+    [id] = samples.opened(ledger, samples.defined(ledger), 1)
+    first = samples.seq(samples.tell(ledger, id, samples.whole(1)))
+    with other.store.writing():
+        assert samples.tell(ledger, id, samples.whole(1)) == AlreadyRecorded(first)
+
+
+def test_feedback_that_occurs_twice_in_a_batch_is_recorded_once(
+    ledger: Ledger, other: Ledger, clock: Clock
+) -> None:
+    problem = samples.defined(ledger)
+    [id, known] = samples.opened(ledger, problem, 2)
+    samples.tell(ledger, known, samples.whole())
+    clock.then = lambda: samples.opened(other, problem, 5)
+    first, again = ledger.append([Feedback(id, samples.whole(1))] * 2)
+    assert again == AlreadyRecorded(samples.seq(first))
+    assert samples.at(ledger, samples.seq(first)).episode == id
+    check_sound(ledger)
+
+
+@pytest.mark.parametrize("isolation", ["read committed", "serializable"])
+def test_a_writer_that_waits_sees_what_was_committed_meanwhile(
+    postgres_url: str, isolation: str
+) -> None:
+    url = sa.make_url(postgres_url)
+    options = f"{url.query['options']} -cdefault_transaction_isolation={isolation.split()[0]}"
+    if isolation == "serializable":
+        url = url.update_query_dict({"options": options})
+    with Ledger.open(url.render_as_string(hide_password=False)) as ledger:
+        problem = samples.defined(ledger)
+        ids = samples.opened(ledger, problem, 3)
+        samples.tell(ledger, ids[0], samples.whole())
+        with ThreadPoolExecutor(1) as pool, Ledger.open(postgres_url) as other:
+            with other.store.appending() as (connection, last):
+                sent = pool.submit(samples.tell, ledger, ids[1], samples.whole(1))
+                wait_for_writer(postgres_url)
+                values = {"seq": last + 1, "problem": problem}
+                connection.execute(
+                    sa.text(
+                        "INSERT INTO events (seq, problem, kind, at, body, sha, redacted) "
+                        "VALUES (:seq, :problem, 'tick', 0, '{}', '', false)"
+                    ),
+                    values,
+                )
+            assert sent.result(30) == Recorded(last + 2)
+
+
+def wait_for_writer(url: str) -> int:
+    """Wait until a writer waits for the lock, and return the id of its server process."""
+    query = "SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    address = sa.make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(address, autocommit=True) as connection:
+        while True:
+            found = connection.execute(query).fetchone()
+            if found is not None:
+                return int(found[0])
+
+
+def test_a_connection_that_breaks_while_it_waits_records_nothing(
+    ledger: Ledger, other: Ledger, postgres_url: str
+) -> None:
+    [id, known] = samples.opened(ledger, samples.defined(ledger), 2)
+    samples.tell(ledger, known, samples.whole())
+    before = ledger.last
+    with ThreadPoolExecutor(1) as pool, other.store.writing() as connection:
+        sent = pool.submit(samples.tell, ledger, id, samples.whole(1))
+        pid = wait_for_writer(postgres_url)
+        connection.exec_driver_sql("SELECT pg_terminate_backend(%s)", (pid,))
+        with pytest.raises(OUTAGES):
+            sent.result(30)
+    assert ledger.last == before
+    assert isinstance(samples.tell(ledger, id, samples.whole(1)), Recorded)
+    check_sound(ledger)
+
+
+def test_after_a_restart_of_the_server_only_one_call_fails(ledger: Ledger, other: Ledger) -> None:
+    [id, known] = samples.opened(ledger, samples.defined(ledger), 2)
+    samples.tell(ledger, known, samples.whole())
+    connections = [ledger.store.writer.connect() for _ in range(3)]
+    pids = [each.exec_driver_sql("SELECT pg_backend_pid()").scalar() for each in connections]
+    for each in connections:
+        each.close()
+    with other.store.reading() as connection:
+        connection.exec_driver_sql("SELECT pg_terminate_backend(pid) FROM unnest(%s) pid", (pids,))
+    with pytest.raises(OUTAGES):
+        samples.tell(ledger, id, samples.whole(1))
+    assert isinstance(samples.tell(ledger, id, samples.whole(1)), Recorded)
+
+
+def test_an_insertion_that_fails_leaves_nothing_and_releases_the_lock(
+    ledger: Ledger, other: Ledger
+) -> None:
+    ids = samples.opened(ledger, samples.defined(ledger), 2)
+    samples.tell(ledger, ids[0], samples.whole())
+    before = list(ledger.events())
+    constraint = "ALTER TABLE claims ADD CONSTRAINT full_disk CHECK (seq < 0) NOT VALID"
+    with other.store.writing() as connection:
+        connection.exec_driver_sql(constraint)
+    with pytest.raises(sa.exc.IntegrityError):
+        samples.tell(ledger, ids[1], samples.whole(1))
+    assert list(ledger.events()) == before
+    with other.store.writing() as connection:
+        connection.exec_driver_sql("ALTER TABLE claims DROP CONSTRAINT full_disk")
+    assert isinstance(samples.tell(ledger, ids[1], samples.whole(1)), Recorded)
+    check_sound(ledger)
+
+
+SENDER = """
+import sys
+import ledger_samples as samples
+from belated.ledger import Ledger
+with Ledger.open(sys.argv[1]) as ledger:
+    samples.tell(ledger, sys.argv[2], samples.whole())
+    print("ready", flush=True)
+    sys.stdin.readline()
+    samples.tell(ledger, sys.argv[3], samples.whole(1))
+"""
+
+
+def test_a_process_that_is_killed_while_it_waits_records_its_feedback_at_most_once(
+    ledger: Ledger, other: Ledger, postgres_url: str
+) -> None:
+    known, id = samples.opened(ledger, samples.defined(ledger), 2)
+    sender = Program(SENDER, postgres_url, known, id)
+    assert sender.stdout.readline() == "ready\n"
+    with other.store.writing():
+        sender.stdin.write("go\n")
+        sender.stdin.flush()
+        wait_for_writer(postgres_url)
+        sender.kill()
+    with other.store.writing():  # the lock is free again
+        pass
+    outcome = samples.tell(ledger, id, samples.whole(1))
+    assert isinstance(outcome, Recorded | AlreadyRecorded)
+    events = list(ledger.events(kinds=["feedback"]))
+    assert [event.episode for event in events] == [known, id]
+    check_sound(ledger)
+
+
+def test_the_statements_are_prepared_and_the_same_for_batches_of_any_size(ledger: Ledger) -> None:
+    ids = samples.opened(ledger, samples.defined(ledger), 31)
+    samples.tell(ledger, ids.pop(), samples.whole())
+    for size in (1, 8, 21):
+        events = [Feedback(ids.pop(), samples.whole(i)) for i in range(size)]
+        with count_statements(ledger) as statements:
+            outcomes = ledger.append(events)
+        assert all(isinstance(outcome, Recorded) for outcome in outcomes)
+        assert statements == []  # none besides those that are prepared
+    with ledger.store.autocommitting() as driver:
+        query = "SELECT statement FROM pg_prepared_statements WHERE from_sql = false"
+        prepared = [text for (text,) in driver.execute(query) if "pg_prepared" not in text]
+    assert len([text for text in prepared if "last" in text]) == 2
+    assert len([text for text in prepared if str(WRITER_LOCK_ID) in text]) == 1
