@@ -140,12 +140,12 @@ def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow)
         assert await entered(30)
         alone = await begin(commit, 10)
         assert not await entered(0.05)
-        rest = [await begin(commit, number) for number in (11, 12, 13)]
+        rest = [await begin(commit, number) for number in (11, 12, 15)]
         await asyncio.gather(alone, *rest)
 
     asyncio.run(go())
     commit.stop()
-    assert slow.batches == [[1, 2, 3, 4, 5], [6, 7, 8, 9], [10, 11, 12, 13]]
+    assert slow.batches == [[1, 2, 3, 4, 5], [6, 7, 8, 9], [10, 11, 12, 15]]
 
 
 def test_the_thread_is_woken_once_for_a_batch(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:

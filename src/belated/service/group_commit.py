@@ -221,10 +221,6 @@ class GroupCommit:
                 yield from job.events
 
         self._record(batch, take_events())
-        with self._changed:
-            # All of these requests were there at once. Without those in the queue, requests that
-            # missed a batch would stay apart from it, in batches of half the size.
-            self._expected_jobs = max(self._expected_jobs, len(batch) + len(self._jobs))
 
     def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
         try:
@@ -238,6 +234,10 @@ class GroupCommit:
                 for job in batch:
                     self._record([job], job.events)
             return
+        with self._changed:
+            # These requests were there at once, since none of them has a response yet. Without
+            # those in the queue, requests that missed a batch would stay apart from it.
+            self._expected_jobs = max(self._expected_jobs, len(batch) + len(self._jobs))
         rest = iter(outcomes)
         _resolve(batch, [[next(rest) for _ in job.events] for job in batch])
         if self._on_batch is not None and outcomes:
