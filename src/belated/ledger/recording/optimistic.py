@@ -79,6 +79,8 @@ def record_optimistically(
         if transaction.seq == last:  # everything is already recorded
             return outcomes
         pending = transaction.pending_rows
+        if any(pending[table] for table in pending if table not in (schema.events, schema.claims)):
+            return None
         parameters |= {
             "last": last,
             "events": encode_rows(pending[schema.events]),
