@@ -1,6 +1,6 @@
 """Class `Ledger`, the append-only record of events in a database."""
 
-from collections.abc import Collection, Iterable, Iterator, Sized
+from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
 from typing import Self, get_args
 
 import sqlalchemy as sa
@@ -115,13 +115,14 @@ class Ledger:
         other events; rejected feedback is put in the quarantine. When the method returns, all
         recorded events are on disk. If the method raises an exception, no event has been recorded.
 
-        On SQLite, `events` is iterated only after this method has acquired the lock that serializes
-        writers. An iterator may therefore also yield events that arrive while the method waits.
+        If `events` is an iterator, it is iterated only after this method has acquired the lock that
+        serializes writers; it may therefore also yield events that arrive while the method waits.
+        A sequence of feedback is compared with the ledger before the lock is acquired, if this is
+        possible (on PostgreSQL), so that other writers wait less.
         """
         if isinstance(events, Sized) and not events:
             return []
-        if self.store.on_postgres:
-            events = list(events)
+        if self.store.on_postgres and isinstance(events, Sequence):
             recorded = record_optimistically(self.store, self._problems, events)
             if recorded is not None:
                 return recorded

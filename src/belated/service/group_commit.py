@@ -13,13 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-from belated.ledger.events import NewEvent
+from belated.ledger.events import Feedback, NewEvent
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 
 Append: TypeAlias = Callable[[Iterable[NewEvent]], list[Outcome]]
 
 GROUP_COMMIT_WAIT_S: Final = 0.002
+
+MAX_EARLY_EVENTS: Final = 16
+"""Value of `max_early_events` on PostgreSQL, where feedback is compared with the ledger before its
+lock is acquired. In a larger batch, the fixed cost of a transaction matters less than the events
+that arrive while it waits for the lock and join it."""
 
 
 class BusyError(Exception):
@@ -45,13 +50,16 @@ class GroupCommit:
     append : Append
         Function that records an iterable of events in one transaction and returns their outcomes.
         The events are taken from the queue when the function begins to iterate. They include events
-        that arrived while the function waited, such as for another process that writes to SQLite.
+        that arrived while the function waited, such as for another process that writes.
     max_batch_events : int
         Maximum number of events in a transaction. A request with more events gets a transaction of
         its own.
     max_queued_events : int
         Maximum number of events in the queue. `submit` raises BusyError if its events would exceed
         this number, unless the queue is empty.
+    max_early_events : int
+        If the queue contains at most this number of events, and all of them are feedback, they are
+        taken from the queue at once, and passed to `append` as a list.
     on_batch : Callable | None
         Function that is called with the outcomes of each transaction; None for no call.
     wait_s : float
@@ -68,6 +76,7 @@ class GroupCommit:
         *,
         max_batch_events: int,
         max_queued_events: int,
+        max_early_events: int = 0,
         on_batch: Callable[[Sequence[Outcome]], None] | None = None,
         wait_s: float = GROUP_COMMIT_WAIT_S,
         timeout_s: float = math.inf,
@@ -75,6 +84,7 @@ class GroupCommit:
         self._append = append
         self._max_batch_events = max_batch_events
         self._max_queued_events = max_queued_events
+        self._max_early_events = max_early_events
         self._on_batch = on_batch
         self._wait_s = wait_s
         self._timeout_s = timeout_s
@@ -211,7 +221,8 @@ class GroupCommit:
     def _record_queue(self) -> None:
         """Record the events of the next jobs in one transaction.
 
-        The jobs are taken from the queue when `append` begins to read the events.
+        The jobs are taken from the queue when `append` begins to read the events, or at once; see
+        `max_early_events`.
         """
         batch: list[Job] = []
 
@@ -220,7 +231,12 @@ class GroupCommit:
             for job in batch:
                 yield from job.events
 
-        self._record(batch, take_events())
+        with self._changed:
+            early = self._queued_events <= self._max_early_events and all(
+                type(event) is Feedback for job in self._jobs for event in job.events
+            )
+        events: Iterable[NewEvent] = take_events()
+        self._record(batch, list(events) if early else events)
 
     def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
         try:

@@ -16,7 +16,7 @@ from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 from belated.online.host import Host
 from belated.service.errors import LOG, store_unavailable, too_many, unavailable
-from belated.service.group_commit import BusyError, GroupCommit
+from belated.service.group_commit import MAX_EARLY_EVENTS, BusyError, GroupCommit
 from belated.service.ledger_cache import LedgerCache
 from belated.service.metrics import Metrics
 from belated.service.operations.readiness import WriteProbe
@@ -128,6 +128,7 @@ class AppState:
             self._append,
             max_batch_events=settings.max_batch_events,
             max_queued_events=settings.max_queued_events,
+            max_early_events=MAX_EARLY_EVENTS if ledger.store.on_postgres else 0,
             on_batch=metrics.count_batch,
             timeout_s=timeout_s,
         )
