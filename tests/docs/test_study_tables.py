@@ -56,14 +56,16 @@ def test_stored_regrets_are_those_of_the_cells_of_the_study(name: str) -> None:
 def test_nine_bases_meet_every_delay_in_six_worlds_with_thirty_seeds() -> None:
     study = read_study("bases-under-delay")
     cells = cells_of_study("bases-under-delay")
-    assert len(cells) == (6 * 9 - 1) * 9 * 30 / 5  # pairs of world and base, delays, seeds
-    pairs = {(cell.world, cell.label) for cell in cells}
-    left_out = {(w, b) for w in study.worlds for b in bases_tables.BASES} - pairs
-    assert left_out == {("frozen-lake-4x4", "kl-ucrl")}
+    assert len(cells) == 6 * 9 * 9 * 30 / 5  # worlds, bases, delays, seeds
+    assert {cell.label for cell in cells} == set(bases_tables.BASES)
     assert study.seeds == 30
     assert study.seeds < FIRST_SEED  # scales are not chosen by the runs in which they are used
     assert {cell.world for cell in cells} == set(bases_tables.WORLDS)
     assert {cell.delay for cell in cells} == set(bases_tables.DELAYS)
+
+
+SLOW = ("frozen-lake-4x4", "kl-ucrl")
+"""World and base that were calibrated with fewer runs."""
 
 
 def test_each_base_of_the_study_has_the_scale_calibrated_under_its_delay() -> None:
@@ -75,7 +77,7 @@ def test_each_base_of_the_study_has_the_scale_calibrated_under_its_delay() -> No
             continue
         row = scales[cell.world, cell.base, cell.delay]
         assert scale == row.scale
-        assert row.runs == 200
+        assert row.runs == (60 if (row.world, row.base) == SLOW else 200)
         assert row.held >= 0.98 * row.runs
         assert (row.first_seed, row.episodes) == (FIRST_SEED, cell.episodes)
 
