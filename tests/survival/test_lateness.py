@@ -190,6 +190,7 @@ def test_young_cohorts_do_not_tell_whether_early_returns_are_representative() ->
             "Each episode needs the field 'returned'; the fields are op",
         ),
         ({"records": records_of([1], [2]), "opened": [1]}, "omit them with records"),
+        ({"records": records_of([1], [2]), "now": 9}, "now is for rows and arrays"),
     ],
 )
 def test_bad_input_gets_one_sentence(arguments: dict[str, Any], message: str) -> None:

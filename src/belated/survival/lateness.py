@@ -243,6 +243,8 @@ def _find_records(
         return records_of(opened, returned, now=now, returns=returns, groups=groups, unit=unit)
     if opened is not None or returned is not None or returns is not None:
         raise TypeError("opened, returned and returns are for arrays; omit them with records.")
+    if now is not None and isinstance(records, DelayRecords | HasDelayRecords):
+        raise TypeError("now is for rows and arrays; a Run or a Learner knows it. Omit it.")
     if isinstance(records, DelayRecords):
         return records
     if isinstance(records, HasDelayRecords):
