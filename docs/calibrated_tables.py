@@ -3,21 +3,34 @@
 import math
 from collections.abc import Iterator, Sequence
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 
-from belated.papers.howson2021.grid import CALIBRATED_SCALES, LAWS, LEARNERS, MEANS
+from belated.papers.howson2021.grid import (
+    CALIBRATED_SCALES,
+    CHAINS,
+    DELAY_SCALES_FILE,
+    LAWS,
+    LEARNERS,
+    MEANS,
+)
 from belated.papers.statistics import bootstrap_interval, resample_means
 from belated.simulation.calibrate import clopper_pearson
 from belated.simulation.calibration_table import CalibratedScale, read_table
-from belated.sweep.packaged import FOLDER as STUDIES
 from measured import Measured
+from reproduction import PAGES
 
-SCALES_FILE = STUDIES / "calibrated-with-delay.json"
+SCALES_FILE = DELAY_SCALES_FILE
 """Scales for each delay, written by `belated calibrate --table`."""
 
-CHAINS = (5, 10)
-"""Chains that were calibrated with delay."""
+DOCS = Path(__file__).parent
+
+VARIANTS = ("calibrated", "calibrated-with-delay")
+"""Variants of the reproduction with both kinds of scales."""
+
+VERDICTS = ("confirmed", "refuted", "not resolved", "says nothing")
+"""Words with which an outcome begins."""
 
 
 def calibrations() -> Iterator[str]:
@@ -69,6 +82,36 @@ def variants(rows: Sequence[Measured]) -> Iterator[str]:
             ]
             cells = [world, learner, law, *map(held_text, both), ratio_text(*both)]
             yield f"| {' | '.join(cells)} |"
+
+
+def claims() -> Iterator[str]:
+    """Yield the lines of the table of the verdicts of both variants, from their pages."""
+    without, with_delay = (
+        outcomes((DOCS / PAGES[variant]).read_text(encoding="utf-8")) for variant in VARIANTS
+    )
+    yield "| Claim | Scales without delay | Scales with the delay | Verdict |"
+    yield "| --- | --- | --- | --- |"
+    for claim, old in without.items():
+        new = with_delay[claim]
+        same = verdict_of(old) == verdict_of(new)
+        yield f"| {claim} | {old} | {new} | {'same' if same else 'changed'} |"
+
+
+def outcomes(page: str) -> dict[str, str]:
+    """Return a map from each claim to its outcome in the Markdown text `page`."""
+    _, _, table = page.partition("| Claim | Outcome |\n")
+    found: dict[str, str] = {}
+    for line in table.splitlines()[1:]:
+        if not line.startswith("|"):
+            break
+        claim, outcome = line.strip("| ").split(" | ")
+        found[claim] = outcome
+    return found
+
+
+def verdict_of(outcome: str) -> str:
+    """Return the verdict, such as "not resolved", of an `outcome` with numbers of settings."""
+    return next(verdict for verdict in VERDICTS if outcome.startswith(verdict))
 
 
 def held_text(rows: list[Measured]) -> str:

@@ -1,7 +1,7 @@
 """Copy the numbers of a reproduction to the docs: `python docs/reproduction.py FOLDER`.
 
 FOLDER is a results folder of `belated reproduce`. Its numbers.md replaces the part between the
-markers in docs/reproduction.md, or in docs/reproduction-calibrated.md if it has that variant.
+markers on the page of its variant, for example docs/reproduction.md.
 """
 
 import json
@@ -10,7 +10,11 @@ import sys
 from pathlib import Path
 
 DOCS = Path(__file__).parent
-PAGES = {"figures": "reproduction.md", "calibrated": "reproduction-calibrated.md"}
+PAGES = {
+    "figures": "reproduction.md",
+    "calibrated": "reproduction-calibrated.md",
+    "calibrated-with-delay": "reproduction-calibrated-with-delay.md",
+}
 BLOCK = re.compile("(<!-- numbers -->\n).*(<!-- end of numbers -->)", re.DOTALL)
 
 

@@ -170,6 +170,7 @@ LATENESS_PAGE = "docs/lateness-that-tells.md"
 PLAIN_TABLES: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "proofs": ("docs/algorithms.md", proofs),
     "calibrations": (CALIBRATED_PAGE, calibrated_tables.calibrations),
+    "calibrated-claims": (CALIBRATED_PAGE, calibrated_tables.claims),
     "lateness-bias": (
         LATENESS_PAGE,
         partial(lateness_tables.bias_table, lateness_tables.SMALL_STUDY),

@@ -12,7 +12,7 @@ import belated as bl
 import calibrated_tables
 import tables
 from belated.learner.bases import BASES, OPTIMISTIC, Base
-from belated.papers.howson2021.grid import LAWS, LEARNERS, MEANS
+from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS, MEANS
 from belated.simulation.calibration_table import CalibratedScale, CalibrationTask, write_table
 from belated.sweep.study import read_study
 from measured import Measured
@@ -84,7 +84,27 @@ def test_the_table_of_calibrations_is_that_of_the_stored_scales() -> None:
     found = tables.block_pattern("calibrations").search((ROOT / page).read_text())
     assert found is not None
     assert found[2].splitlines() == list(lines()), "python docs/tables.py calibrations"
-    assert len(list(lines())) == 2 + 2 * 21  # chains, delays
+    assert len(list(lines())) == 2 + 4 * 21  # chains, delays
+
+
+def test_the_table_of_claims_has_the_verdicts_of_both_variants() -> None:
+    page, lines = tables.PLAIN_TABLES["calibrated-claims"]
+    found = tables.block_pattern("calibrated-claims").search((ROOT / page).read_text())
+    assert found is not None
+    assert found[2].splitlines() == list(lines()), "python docs/tables.py calibrated-claims"
+    assert len(list(lines())) == 2 + 19  # claims
+
+
+def test_a_verdict_that_differs_between_variants_is_marked(tmp_path, monkeypatch) -> None:
+    head = "Text\n\n| Claim | Outcome |\n| --- | --- |\n"
+    same = "| Second. | confirmed in all 8 settings |\n"
+    outcomes = ("refuted: refuted in 1 of 4 settings", "not resolved in all 4 settings")
+    for page, outcome in zip(calibrated_tables.PAGES.values(), (None, *outcomes), strict=True):
+        (tmp_path / page).write_text(f"{head}| First. | {outcome} |\n{same}\nEnd\n")
+    monkeypatch.setattr(calibrated_tables, "DOCS", tmp_path)
+    _, _, first, second = calibrated_tables.claims()
+    assert first == f"| First. | {outcomes[0]} | {outcomes[1]} | changed |"
+    assert second.endswith("| same |")
 
 
 def test_another_study_would_have_another_digest() -> None:
@@ -147,16 +167,16 @@ def test_regrets_of_both_kinds_of_scales_are_compared_by_chain_and_law() -> None
     delays = ["constant:0", *(f"{law}:{mean}" for law in LAWS for mean in MEANS[1:])]
     rows = [
         Measured(f"chain-{states}", base, updater, delay, 100, held, regrets)
-        for states, updater, delay in product((5, 10), LEARNERS, delays)
+        for states, updater, delay in product(CHAINS, LEARNERS, delays)
         for base, held, regrets in (
             ("with-delay", 5, (20.0, 22.0, 24.0, 26.0, 28.0)),
             (f"chain-{states}-without-delay", 4, (10.0, 11.0, 12.0, 13.0, 14.0)),
         )
     ]
     lines = [line.strip("| ").split(" | ") for line in calibrated_tables.variants(rows)]
-    assert len(lines) == 2 + 2 * 5 * 5  # chains, learners, no delay and four laws
+    assert len(lines) == 2 + 4 * 5 * 5  # chains, learners, no delay and four laws
     assert lines[2][:3] == ["chain-5", "Active", "no delay"]
     assert lines[2][5] == "2.00 (2.00 to 2.00)"
-    assert lines[-1][:3] == ["chain-10", "Explicit exploration", "geometric"]
+    assert lines[-1][:3] == ["chain-30", "Explicit exploration", "geometric"]
     assert lines[-1][3].startswith("20 of 25 (")
     assert lines[-1][4].startswith("25 of 25 (")

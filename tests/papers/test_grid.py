@@ -4,7 +4,17 @@ import hashlib
 
 import pytest
 
-from belated.papers.howson2021.grid import CHAINS, PRESETS, VARIANTS, cells, figures
+from belated.papers.howson2021.grid import (
+    CHAINS,
+    DELAY_SCALES_FILE,
+    PRESETS,
+    VARIANTS,
+    cells,
+    figures,
+)
+from belated.simulation.calibration_table import read_table
+from belated.sweep.cell import Cell
+from belated.sweep.study import read_study
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -34,6 +44,34 @@ def test_explicit_exploration_in_the_figures_variant_runs_on_both_kinds_of_chain
             both = variant == "figures" and cell.updater == "explicit"
             right = cell.setting.replace("/", "-right/", 1)
             assert (right in settings) == (both and not cell.world.endswith("-right"))
+
+
+def test_each_delay_has_the_scale_that_was_calibrated_with_it_and_the_paper_s_episodes() -> None:
+    rows = {(row.world, row.delay): row for row in read_table(DELAY_SCALES_FILE)}
+    made = cells(PRESETS["paper"], "calibrated-with-delay")
+    assert {(cell.world, cell.delay) for cell in made} == set(rows)
+    for cell in made:
+        row = rows[cell.world, cell.delay]
+        assert cell.base_options == (("preset", "two_term"), ("scale", row.scale))
+        assert row.episodes == cell.episodes
+        assert row.held >= 0.98 * row.runs
+        assert row.runs == 100
+        assert not set(cell.seeds) & set(range(row.first_seed, row.first_seed + row.runs))
+
+
+def test_the_study_of_both_kinds_of_scales_has_the_runs_of_both_variants() -> None:
+    def runs(made: list[Cell]) -> set[tuple[object, ...]]:
+        return {
+            (cell.world, cell.delay, cell.updater, cell.episodes, cell.seeds, cell.base_options)
+            for cell in made
+        }
+
+    both = [
+        cell
+        for variant in ("calibrated", "calibrated-with-delay")
+        for cell in cells(PRESETS["paper"], variant)  # type: ignore[arg-type]
+    ]
+    assert runs(read_study("calibrated-with-delay").cells()) == runs(both)
 
 
 def test_there_are_sixteen_figures_three_of_regret_and_one_of_delay_for_each_chain() -> None:

@@ -90,7 +90,8 @@ def write_paper(folder: Path, variant: str, command: str) -> None:
     variant : str
         Name of the variant of the paper's base algorithm whose results are in the folder:
         "figures" (constants fitted to the published figures), "calibrated" (smallest scale at which
-        optimism holds) or "literal" (constants as published).
+        optimism holds without delay), "calibrated-with-delay" (smallest scale for each delay) or
+        "literal" (constants as published).
     command : str
         Command that reproduces the results, printed below the figures.
     """

@@ -20,7 +20,7 @@ from belated.cli.support.options import (
 CHOICES: Final = {
     "paper": ("howson2021",),
     "--preset": ("quick", "paper"),
-    "--variant": ("figures", "calibrated", "literal"),
+    "--variant": ("figures", "calibrated", "calibrated-with-delay", "literal"),
 }
 """Map from the argument `paper`, and from the options --preset (size of the reproduction) and
 --variant (constants of the base), to their allowed values."""
@@ -39,7 +39,8 @@ def reproduce(
         str,
         typer.Option(
             help="Constants of the base. figures: fitted to the published curves; calibrated: the "
-            "smallest scale at which optimism holds; literal: as published."
+            "smallest scale at which optimism holds without delay; calibrated-with-delay: the "
+            "smallest scale for each delay; literal: as published."
         ),
     ] = "figures",
     out: Annotated[

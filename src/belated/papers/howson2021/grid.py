@@ -4,10 +4,13 @@ The grid is the set of all combinations of chain, delay law, expected delay and 
 """
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import product
 from typing import Final, Literal
 
-from belated.sweep.cell import Cell, normalize_delay, seed_blocks
+from belated.sweep.calibrated import CalibratedScales
+from belated.sweep.cell import Cell, Options, normalize_delay, seed_blocks
+from belated.sweep.packaged import FOLDER
 
 CHAINS: Final = (5, 10, 20, 30)
 """Number of states of each chain of the experiments."""
@@ -36,8 +39,8 @@ LAZY_UPDATERS: Final = ("lazy:1", "lazy:10", "lazy:100")
 REGRET_FIGURE_MEANS: Final = (100, 300, 500)
 """Expected delays, in episodes, for which the paper has a figure of cumulative regret."""
 
-VARIANTS: Final = ("figures", "calibrated", "literal")
-Variant = Literal["figures", "calibrated", "literal"]
+VARIANTS: Final = ("figures", "calibrated", "calibrated-with-delay", "literal")
+Variant = Literal["figures", "calibrated", "calibrated-with-delay", "literal"]
 
 CHECKPOINTS: Final = 200
 """Number of checkpoints of a run, evenly spaced."""
@@ -51,6 +54,11 @@ variant "calibrated". The scales were found by
 with the paper's K and without delay, in 40 runs. Their seeds 0 to 39 contain those of the
 reproduction; by default, `belated calibrate` now uses other seeds. On the chains with 5, 10, 20 and
 30 states, optimism held in 38, 38, 38 and 39 of 40 runs."""
+
+DELAY_SCALES_FILE: Final = FOLDER / "calibrated-with-delay.json"
+"""Scales of the two-term bonus of UCBVI-BF in the variant "calibrated-with-delay", one for each
+chain and delay. They were found by `belated calibrate --table` with the paper's K and with active
+updating, and are used with all learners."""
 
 PAID_RIGHT_SUFFIX: Final = "-right"
 """Suffix of the name of a chain whose last state gives a reward only for the action "right".
@@ -104,12 +112,14 @@ def _build_cell(
     suffix: str,
 ) -> Cell:
     world, base = f"chain-{states}{suffix}", "ucbvi-bf"
-    options: dict[str, object] = {}
+    options: Options = ()
     if variant == "figures":
         base = "belated.papers.howson2021.base:Published"
-        options = {"ties": "random"}
+        options = (("ties", "random"),)
     elif variant == "calibrated":
-        options = {"preset": "two_term", "scale": CALIBRATED_SCALES[states]}
+        options = (("preset", "two_term"), ("scale", CALIBRATED_SCALES[states]))
+    elif variant == "calibrated-with-delay":
+        options = _delay_scales().options(world, base, (("preset", "two_term"),), delay)
     return Cell(
         world=world,
         base=base,
@@ -117,11 +127,16 @@ def _build_cell(
         updater=updater,
         episodes=preset.episodes[states],
         seeds=seeds,
-        base_options=tuple(options.items()),
+        base_options=options,
         stages="pooled" if variant == "figures" else "each",
         points=CHECKPOINTS,
         label=variant,
     )
+
+
+@cache
+def _delay_scales() -> CalibratedScales:
+    return CalibratedScales(DELAY_SCALES_FILE)
 
 
 @dataclass(frozen=True)
