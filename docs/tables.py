@@ -83,7 +83,7 @@ def guarantee(base: str, updater: str) -> str:
     return {
         "active": order.active,
         "lazy:10": order.lazy,
-        "explicit": "H^(3/2) S sqrt(AT) + H^2 S tau_max, for its authors' base",
+        "explicit": "H^(3/2) S sqrt(AT) + H^2 S tau_max, for its authors' procedure",
         "multi": f"M f(K/M), f = {order.immediate.text}",
     }[updater]
 

@@ -1,6 +1,7 @@
 """Every claim, on made-up runs that confirm it, that refute it, and that leave it open."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -68,6 +69,8 @@ LEAVING_OPEN = {
 }
 """Evidence that neither confirms nor refutes each claim."""
 
+PAGE = Path(__file__).parents[2] / "docs" / "reproduction.md"
+
 CLAIM = dict(zip(REFUTING, CLAIMS, strict=True))
 MEASURED = {"information-before-update", "inefficient-exploration"}
 
@@ -88,6 +91,15 @@ def good():
 
 def test_there_is_evidence_of_each_kind_for_every_claim(good):
     assert list(good) == list(REFUTING) == list(LEAVING_OPEN)
+
+
+def test_the_page_on_reproduction_has_an_outcome_of_every_claim_and_states_their_number(good):
+    text = PAGE.read_text(encoding="utf-8")
+    rows = text.partition("| Claim | Outcome |")[2].partition("<!-- end")[0].splitlines()[2:]
+    published = dict(row.strip("| ").split(" | ") for row in rows)
+    assert list(published) == [found.claim for found in good.values()]
+    assert all(one.startswith((YES, NO, OPEN)) for one in published.values())
+    assert f"[{len(CLAIMS)} claims](#claims)" in text
 
 
 @pytest.mark.parametrize("name", REFUTING)

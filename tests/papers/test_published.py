@@ -159,6 +159,20 @@ def test_a_shape_does_not_depend_on_the_level():
         assert one.selected
 
 
+def test_a_slope_has_an_interval_over_seeds_unless_they_are_few():
+    noisy = replace(EXACT, regret=near_published(1.5), own_noise=5.0, seeds=10)
+    for one in compare_shapes(compare(*noisy.make())):
+        assert one.interval.low < one.slope < one.interval.high
+        assert one.interval.estimate == one.slope
+    assert all(
+        one.interval.low == pytest.approx(one.slope) == one.interval.high
+        for one in compare_shapes(compare(*replace(noisy, own_noise=0.0, noise=0.0).make()))
+    )
+    few = compare_shapes(compare(*replace(noisy, seeds=4).make()))
+    assert few
+    assert all(one.interval is None for one in few)
+
+
 def test_a_shape_shows_a_penalty_that_is_too_small():
     """Half of the published penalty, at the published level without delay."""
 

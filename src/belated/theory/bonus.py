@@ -2,11 +2,12 @@
 
     beta = B_1 / sqrt(N') + B_2 / N'                                         (Eq. 5)
 
-The constants are upper bounds, computed with the published numerical factors. If a base has several
-variants (the radii of UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF), the widest bonus is
-used, so that the regret bounds hold for each optimistic variant with the published bonus, `scale`
-1. Optimism is not proved for every variant; see `BaseAlgorithm.proof`. Variances are at most
-H'^2 / 4, where H' = H - h, and counts in a logarithm are at most K. With L = ln(5SAT/delta):
+The constants are upper bounds, computed with the published numerical factors where there are any.
+If a base has several variants (the radii of UCRL2, KL-UCRL and chi2-UCRL, the presets of UCBVI-BF),
+the widest bonus is used, so that the regret bounds hold for each optimistic variant with the
+published bonus, `scale` 1. Optimism is not proved for every variant; see `BaseAlgorithm.proof`.
+Variances are at most H'^2 / 4, where H' = H - h, and counts in a logarithm are at most K. With
+L = ln(5SAT/delta):
 
     base        C   B_1 at step h                        B_2               published by
     ubev        1   H' sqrt(2 lnln K + ln(18SAH/delta))  0                 Dann et al. 2017
@@ -15,7 +16,7 @@ H'^2 / 4, where H' = H - h, and counts in a logarithm are at most K. With L = ln
     ucrl2       0   (H'/2) sqrt(14 S ln(2AT/delta))      0                 Jaksch et al. 2010
     ucrl2b      0   H' sqrt(S ln(6SAHK/delta))           6SH' ln(6SAHK/delta)  Fruit et al. 2020
     kl-ucrl     0   H' sqrt(c/2)                         0                 Filippi et al. 2010
-    chi2-ucrl   0   (H'/2) sqrt(c)                       (H'/2) sqrt(S c)  Neu, Pike-Burke 2020
+    chi2-ucrl   0   (H'/2) sqrt(c)                       (H'/2) sqrt(S c)  nobody: derived here
 
 For KL-UCRL, c is N' times the larger of its two radii. By Pinsker's inequality its confidence set
 lies inside an L1 ball, as used by UCRL2. The constants of KL-UCRL hold for its form "exact"; the

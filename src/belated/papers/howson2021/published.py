@@ -7,8 +7,8 @@ others are omitted.
 """
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Final, Literal
 
@@ -165,6 +165,8 @@ class Comparison:
     high: float  # 97.5 % quantile of our runs
     seeds: int  # number of our runs
     comparable: bool  # whether our runs have the same number of episodes as the paper's
+    by_seed: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
+    """Our final regrets by seed; empty for a plateau."""
 
     @property
     def error(self) -> float:
@@ -215,8 +217,11 @@ def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     for (states, updater, law, mean), value in PUBLISHED.items():
         key = make_condition(states, law, mean), updater
         if key in evidence.groups:
-            regrets = evidence.groups[key]["total_regret"]
-            found.append(_compare("final", evidence, key, value, regrets))
+            group = evidence.groups[key]
+            regrets = group["total_regret"]
+            by_seed = dict(zip(group["seed"].tolist(), regrets.tolist(), strict=True))
+            comparison = _compare("final", evidence, key, value, regrets)
+            found.append(replace(comparison, by_seed=by_seed))
     paid_right = Evidence(runs, curves, suffix=PAID_RIGHT_SUFFIX)
     evidence = paid_right if paid_right.groups else evidence
     for plateau in PLATEAUS:

@@ -7,7 +7,7 @@ compared: the data of the paper's figures are not published, and only final valu
 of explicit exploration were read from the figures.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Final
@@ -16,7 +16,13 @@ import numpy as np
 
 from belated.papers.howson2021.grid import CHAINS, LAWS, PROPOSED_UPDATERS
 from belated.papers.howson2021.published import SELECTION_CHAINS, Comparison
-from belated.papers.statistics import slope_weights
+from belated.papers.statistics import (
+    MIN_SEEDS,
+    Interval,
+    bootstrap_interval,
+    resample_means,
+    slope_weights,
+)
 
 MIN_POINTS: Final = 4
 """Minimum number of points that a published curve must have to be compared.
@@ -39,6 +45,7 @@ class Shape:
     points: int  # number of legible points, including the one without delay
     published_slope: float  # relative to the regret without delay, per episode of E[tau]
     slope: float  # ours
+    interval: Interval | None  # our slope with its confidence interval, None if there are few seeds
     distance: float  # largest absolute difference of the two curves
 
     @property
@@ -55,7 +62,7 @@ def compare_shapes(comparisons: Iterable[Comparison]) -> list[Shape]:
     needs at least `MIN_POINTS` points.
     """
     final = {
-        (row.states, row.updater, row.law, row.mean): (row.published, row.ours)
+        (row.states, row.updater, row.law, row.mean): row
         for row in comparisons
         if row.kind == "final" and row.comparable
     }
@@ -68,9 +75,26 @@ def compare_shapes(comparisons: Iterable[Comparison]) -> list[Shape]:
         means = sorted({0.0, *delayed})
         if start is None or len(means) < MIN_POINTS:
             continue
-        curves = np.array([start if mean == 0 else delayed[mean] for mean in means])
-        curves /= np.array(start)
+        rows = [start if mean == 0 else delayed[mean] for mean in means]
+        curves = np.array([(row.published, row.ours) for row in rows])
+        curves /= curves[0]
         published, ours = (slope_weights(means) @ curves).tolist()
+        interval = _slope_interval(means, ours, [row.by_seed for row in rows])
         distance = float(np.abs(curves[:, 0] - curves[:, 1]).max())
-        found.append(Shape(states, updater, law, len(means), published, ours, distance))
+        found.append(Shape(states, updater, law, len(means), published, ours, interval, distance))
     return found
+
+
+def _slope_interval(
+    means: Sequence[float], slope: float, regrets: Sequence[Mapping[int, float]]
+) -> Interval | None:
+    """Return the confidence interval of our `slope`, by a bootstrap over the common seeds.
+
+    `regrets` contains the final regret of each seed at each of `means`, which begin with 0. Return
+    None if there are fewer than `MIN_SEEDS` common seeds.
+    """
+    seeds = sorted(set.intersection(*map(set, regrets)))
+    if len(seeds) < MIN_SEEDS:
+        return None
+    draws = resample_means(np.array([[of[seed] for of in regrets] for seed in seeds]))
+    return bootstrap_interval(slope, draws @ slope_weights(means) / draws[:, 0], len(seeds))
