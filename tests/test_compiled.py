@@ -14,7 +14,7 @@ from typing import NamedTuple
 import pytest
 
 import belated.compiled
-from belated.compiled import JIT, CacheFile
+from belated.compiled import JIT, CacheFile, kernel, nested
 from processes import Program
 
 SOURCES = {
@@ -278,6 +278,21 @@ def test_there_is_no_private_folder_without_a_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert find_private_folder(tmp_path / "missing", monkeypatch) is None
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+def test_a_nested_kernel_is_called_by_kernels_and_refuses_a_call_from_python() -> None:
+    @nested
+    def double(number: float) -> float:
+        return 2 * number
+
+    @kernel
+    def quadruple(number: float) -> float:
+        return double(double(number))
+
+    assert quadruple(1.5) == 6.0
+    with pytest.raises(TypeError, match="double can only be called by kernels"):
+        double(1.5)
 
 
 def test_every_import_in_the_package_is_absolute() -> None:

@@ -33,6 +33,7 @@ from typing import Any, TypeVar, cast
 import numba.core.caching
 import numba.core.ccallback
 import numba.core.cgutils
+import numba.core.registry
 from numba import njit
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array, populate_array
@@ -43,6 +44,7 @@ UserWideCacheLocator: Any = (  # its name since numba 0.62, and before
     getattr(caching, "UserWideCacheLocator", None) or caching._UserWideCacheLocator
 )
 CFunc: Any = numba.core.ccallback.CFunc
+CPUDispatcher: Any = numba.core.registry.CPUDispatcher
 cgutils: Any = numba.core.cgutils
 types: Any = numba.types
 
@@ -51,8 +53,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """Whether functions are compiled; NUMBA_DISABLE_JIT=1 runs them as plain Python instead."""
 
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-"""Options of numba: release the GIL, and return inf or nan on division by zero."""
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+"""Options of numba: release the GIL, return inf or nan on division by zero, and compile no wrapper
+that C code could call, which would take time."""
 
 NO_ALLOCATION: dict[str, Any] = {"_nrt": False}
 """Option of numba: compile without the runtime that allocates memory and counts references."""
@@ -83,6 +86,29 @@ def inlined(function: F) -> F:
     tuples are expensive to pass.
     """
     return _jit(function, **NO_ALLOCATION, forceinline=True)
+
+
+def nested(function: F) -> F:
+    """Return `function` as an inlined kernel that only kernels can call.
+
+    It is compiled without the wrapper that Python calls. For tuples of many arrays, such as the
+    state of a learner, this wrapper takes longer to compile than the kernel itself.
+    """
+    result = _jit(function, **NO_ALLOCATION, forceinline=True, no_cpython_wrapper=True)
+    if JIT:
+        result.__class__ = NestedDispatcher
+    return result
+
+
+class NestedDispatcher(CPUDispatcher):  # type: ignore[misc]
+    """Type of kernels without the wrapper that Python calls, made by `nested`."""
+
+    def __call__(self, *args: object) -> None:
+        """Raise TypeError, because a call without the wrapper would end the process."""
+        raise TypeError(
+            f"{self.__name__} can only be called by kernels; to call it from Python, use "
+            f"{self.__name__}.py_func or decorate it with @inlined."
+        )
 
 
 def uncached(function: F) -> F:
