@@ -96,7 +96,7 @@ simulated: .venv/.dev ## small tests of the GPU engine in a simulator, without a
 # Warnings are not errors, because numba-cuda uses names that NumPy has deprecated.
 test-gpu: .venv/.dev ## all tests of the GPU engine; needs an NVIDIA GPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
-	$(PYTEST) -W default tests/simulation/gpu tests/sweep/test_on_gpu.py
+	$(BIN)/pytest -n auto --dist worksteal -W default tests/simulation/gpu tests/sweep/test_on_gpu.py
 
 test-browser: .venv/.dev ## the report and the dashboard in headless Chromium, if that is installed
 	BELATED_BROWSER=1 $(BIN)/pytest tests/browser
@@ -152,7 +152,10 @@ bench-gpu: .venv/.dev ## measure the GPU engine and run the whole paper; needs a
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
 	$(BIN)/python benchmarks/gpu.py speed
 	$(BIN)/python benchmarks/gpu.py latency
-	$(BIN)/python benchmarks/gpu.py paper
+	mkdir -p out/gpu
+	$(BIN)/python benchmarks/gpu.py paper out/gpu
+	$(BIN)/python benchmarks/gpu.py compare out/gpu
+	$(BIN)/python benchmarks/gpu.py page
 
 bench-install: .venv/.dev build ## size and import time of fresh installations, for docs/deployment.md
 	$(BIN)/python benchmarks/install.py dist

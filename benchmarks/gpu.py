@@ -2,13 +2,18 @@
 
     python benchmarks/gpu.py reference FILE    compute runs with the compiled engine
     python benchmarks/gpu.py check FILE        compute them on the GPU, and compare
-    python benchmarks/gpu.py speed             episodes per second by number of states and learner
+    python benchmarks/gpu.py speed             episodes per second by number of states and learner,
+                                               on the GPU, on one CPU core and on all cores
     python benchmarks/gpu.py latency           time per episode of a run on chain 30
     python benchmarks/gpu.py paper [FOLDER]    all runs of the paper, as arrays in FOLDER
+    python benchmarks/gpu.py compare FOLDER    compute one cell of each setting of the paper with
+                                               the compiled engine, and compare it with FOLDER
     python benchmarks/gpu.py store FOLDER RESULTS    write these runs as cells into RESULTS
+    python benchmarks/gpu.py page              write the measurements to docs/performance.md
 
 Different machines can run `reference` and `check`, or `paper` and `store`. Only `store` needs
 DuckDB and pydantic. After it, `belated reproduce` finds all cells of the paper in RESULTS.
+Measurements are stored in out/gpu/results.json, from which `page` makes its tables.
 """
 
 import hashlib
@@ -16,16 +21,27 @@ import json
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
 from belated.mdp.worlds import world as parse_world
-from belated.papers.howson2021.base import Published
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting
+from gpu_cores import (
+    CORES,
+    NUMBERS,
+    PUBLISHED,
+    chain_setting,
+    compare_cells,
+    cpu_rates,
+    one_of_each_setting,
+    processes,
+)
+from gpu_power import Power
+from gpu_tables import record, write_tables
 
-PUBLISHED = {"base": Published(ties="random"), "stages": "pooled"}
 LAWS = ("constant:0", "constant:40", "uniform:40", "poisson:40", "geometric:40")
 UPDATERS = ("active", "lazy:1", "lazy:10", "lazy:100", "explicit")
 BASES = (
@@ -143,8 +159,11 @@ def check(file: Path, wanted: str = "") -> None:
         print(f"{number:5d} {what}")
 
 
-def run_timed(jobs: list) -> float:
-    """Run `jobs`, print the time of each part, and return that of the simulation in seconds."""
+def run_timed(jobs: list) -> tuple[float, float | None]:
+    """Run `jobs`, and print the time of each part.
+
+    Return the time of the simulation in seconds, and the mean power of the GPU in watts meanwhile.
+    """
     from belated.simulation.gpu import engine
 
     began = time.perf_counter()
@@ -178,8 +197,9 @@ def run_timed(jobs: list) -> float:
             shares = " ".join(f"{one.played.sum() / one.episodes.sum():.3f}" for one in batches)
             print(f"   {now:.1f} s: {shares}", flush=True)
 
-    engine.play_batches(batches, on_slice)
-    note("simulation")
+    with Power() as power:
+        engine.play_batches(batches, on_slice)
+        note("simulation")
     print(", ".join(f"{name} {seconds:.2f} s" for name, seconds in took.items()), flush=True)
     if len(batches) > 1:
         for batch in batches:
@@ -188,43 +208,51 @@ def run_timed(jobs: list) -> float:
                 f"   S={sizes.S} {batch.jobs[0].prepared.setting.updater} {len(batch.jobs)} runs: "
                 f"finished after {ends[id(batch)]:.2f} s"
             )
-    return took["simulation"]
+    return took["simulation"], power.mean_w
 
 
 def speed(
     seeds: int = 3000, episodes: int = 10_000, states: tuple[int, ...] = (5, 10, 20, 30)
 ) -> None:
-    """Print the number of episodes per second by number of states and learner."""
+    """Print the number of episodes per second by number of states and learner.
+
+    The GPU plays `seeds` runs of `episodes` episodes at once; one CPU core plays one such run, and
+    all cores play two each.
+    """
     from belated.simulation.gpu.engine import make_jobs, run_jobs
 
-    for S in states:
-        for updater in UPDATERS:
-            world = parse_world(f"chain-{S}" + ("-right" if updater == "explicit" else ""))
-            options = {**PUBLISHED, "delay": "geometric:300", "updater": updater}
-            warm = make_jobs(Setting(world=world, **options, episodes=10), range(4))
-            began = time.perf_counter()
-            run_jobs(warm, lambda batch, before: None)
-            compiled = time.perf_counter() - began
-            jobs = make_jobs(Setting(world=world, **options, episodes=episodes), range(seeds))
-            took = run_timed(jobs)
-            plans = np.mean([job.run.epochs for job in jobs]) / episodes
-            print(
-                f"S={S:3d} {updater:10s} {seeds} runs of {episodes}: {took:.2f} s, "
-                f"{seeds * episodes / took / 1e6:.1f} million episodes/s, {plans:.3f} plans per "
-                f"episode (compilation {compiled:.1f} s)",
-                flush=True,
-            )
+    rows = []
+    with processes() as pool:
+        for S in states:
+            for updater in UPDATERS:
+                began = time.perf_counter()
+                warm = make_jobs(chain_setting(S, updater, "geometric:300", 10), range(4))
+                run_jobs(warm, lambda batch, before: None)
+                compiled = time.perf_counter() - began
+                setting = chain_setting(S, updater, "geometric:300", episodes)
+                jobs = make_jobs(setting, range(seeds))
+                took, _ = run_timed(jobs)
+                plans = np.mean([job.run.epochs for job in jobs]) / episodes
+                one, every = cpu_rates(pool, S, updater, episodes)
+                rows.append((S, updater, plans, seeds * episodes / took, one, every, compiled))
+                print(
+                    f"S={S:3d} {updater:10s} {seeds} runs of {episodes}: {took:.2f} s, "
+                    f"{rows[-1][3] / 1e6:.1f} million episodes/s, one core {one / 1e6:.3f}, "
+                    f"{CORES} cores {every / 1e6:.2f}; {plans:.3f} plans per episode "
+                    f"(compilation {compiled:.1f} s)",
+                    flush=True,
+                )
+                record("speed", {"cores": CORES, "seeds": seeds, "K": episodes, "rows": rows})
 
 
 def latency(episodes: int = 3000, few: int = 528, many: int = 2112) -> None:
     """Print the time per episode on chain 30 with a plan in each episode, for few and many runs."""
     from belated.simulation.gpu import engine
 
+    rows = []
     for updater in ("active", "explicit"):
-        world = parse_world("chain-30" + ("-right" if updater == "explicit" else ""))
-        options = {**PUBLISHED, "delay": "constant:100", "updater": updater}
         for runs, length in ((4, 50), (few, episodes), (many, episodes)):  # the first compiles
-            setting = Setting(world=world, **options, episodes=length)
+            setting = chain_setting(30, updater, "constant:100", length)
             jobs = engine.make_jobs(setting, range(runs))
             batch = engine.Batch(jobs, engine.draw_all_delays(jobs))
             engine.cuda.synchronize()
@@ -237,12 +265,14 @@ def latency(episodes: int = 3000, few: int = 528, many: int = 2112) -> None:
                 f"of a run, {runs * length / took / 1e6:.2f} million episodes/s",
                 flush=True,
             )
+            if length == episodes:
+                rows.append((updater, runs, took / length, runs * length / took))
+    record("latency", {"K": episodes, "rows": rows})
 
 
-NUMBERS = (
-    *("seed", "updates", "epochs", "max_missing", "optimism_broken", "last_explored"),
-    *("longest_delay", "missing", "mean_delay", "psi"),
-)
+def in_figures(names: Iterable[str]) -> list[str]:
+    """Return the settings that the paper's figures show: explicit exploration on one chain only."""
+    return [name for name in names if "-right" in name or "explicit" not in name]
 
 
 def paper(folder: Path | None = None, seeds: int = 30) -> None:
@@ -259,22 +289,26 @@ def paper(folder: Path | None = None, seeds: int = 30) -> None:
         by_setting.setdefault(cell.setting, []).append(cell)
     built = {name: own[0].build() for name, own in by_setting.items()}
     print(f"{len(grid)} cells, {len(built)} settings: {time.perf_counter() - began:.1f} s to build")
-    for part in ("compile", "run"):
+    parts = {"compile": list(built), "figures": in_figures(built), "all": list(built)}
+    for part, names in parts.items():
         began = time.perf_counter()
         jobs = {}
-        for name, own in by_setting.items():
+        for name in names:
             setting = replace(built[name], episodes=60) if part == "compile" else built[name]
-            jobs[name] = make_jobs(setting, [seed for cell in own for seed in cell.seeds])
+            seeds_of = [seed for cell in by_setting[name] for seed in cell.seeds]
+            jobs[name] = make_jobs(setting, seeds_of)
         every = [job for own in jobs.values() for job in own]
         print(f"{part}: {len(every)} jobs, {time.perf_counter() - began:.1f} s to prepare")
-        took = run_timed(every)
+        took, watts = run_timed(every)
         total = sum(job.episodes for job in every)
         whole = time.perf_counter() - began
         print(
-            f"{part}: {took:.1f} s ({whole:.1f} s with preparation), "
-            f"{total / took / 1e6:.1f} million episodes/s",
+            f"{part}: {len(every)} runs, {took:.1f} s ({whole:.1f} s with preparation), "
+            f"{total / took / 1e6:.1f} million episodes/s, mean power {watts} W",
             flush=True,
         )
+        numbers = {"runs": len(every), "episodes": total, "took_s": took, "whole_s": whole}
+        record(f"paper {part}", {**numbers, "watts": watts})
     if folder is not None:
         for states in (5, 10, 20, 30):
             own = (f"chain-{states}/", f"chain-{states}-")
@@ -314,9 +348,31 @@ def store(folder: Path, results: str) -> None:
     print(f"{len(grid)} cells, {len(runs)} runs in {results}")
 
 
+def compare(folder: Path) -> None:
+    """Compute one cell of each setting with the compiled engine; compare it with `folder`."""
+    from belated.papers.howson2021.grid import PRESETS, cells
+
+    counts = {"same": 0, "different": 0}
+    sample = one_of_each_setting(cells(PRESETS["paper"], "figures"))
+    began = time.perf_counter()
+    for cell, same in compare_cells(sample, folder):
+        counts["same" if same else "different"] += 1
+        if not same or sum(counts.values()) % 50 == 0:
+            print(f"{'same' if same else 'DIFFERENT'} {cell.id}: {counts}", flush=True)
+    took = time.perf_counter() - began
+    print(f"{counts} of {len(sample)} cells, {took:.1f} s on {CORES} cores", flush=True)
+    episodes = sum(cell.episodes * len(cell.seeds) for cell in sample)
+    record("compare", {**counts, "took_s": took, "cores": CORES, "episodes": episodes})
+
+
+def page() -> None:
+    """Write the tables of the measurements to docs/performance.md."""
+    write_tables(Path(__file__).parents[1] / "docs" / "performance.md")
+
+
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]
-    if command in ("reference", "check", "paper", "store"):
+    if command in ("reference", "check", "paper", "compare", "store"):
         globals()[command](*(Path(one) for one in arguments[:1]), *arguments[1:])
     else:
         globals()[command](*(int(x) for x in arguments))
