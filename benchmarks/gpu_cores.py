@@ -24,6 +24,8 @@ NUMBERS = (
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
+UPDATERS = ("active", "lazy:1", "lazy:10", "lazy:100", "explicit")
+
 PUBLISHED = {"base": Published(ties="random"), "stages": "pooled"}
 
 
