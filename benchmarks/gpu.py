@@ -96,8 +96,8 @@ def speed(
 ) -> None:
     """Print the number of episodes per second by number of states and learner.
 
-    The GPU plays `seeds` runs of `episodes` episodes at once; one CPU core plays one such run, and
-    all cores play two each.
+    The GPU plays `seeds` runs of `episodes` episodes at once, and a CPU core plays such runs one
+    after another.
     """
     from belated.simulation.gpu.engine import make_jobs, run_jobs
 

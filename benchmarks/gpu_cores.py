@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,9 @@ NUMBERS = (
 """Attributes of a `Run` that `benchmarks/gpu.py paper` stores, besides the regret."""
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+MEASURED_S = 0.5
+"""Shortest time of a measurement on a core, in seconds."""
 
 UPDATERS = ("active", "lazy:1", "lazy:10", "lazy:100", "explicit")
 
@@ -41,29 +45,42 @@ def chain_setting(states: int, updater: str, delay: str, episodes: int) -> Setti
 
 def processes() -> ProcessPoolExecutor:
     """Return one process for each core; none of them uses the GPU."""
-    return ProcessPoolExecutor(CORES, multiprocessing.get_context("spawn"))
+    context = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(CORES, context, set_barrier, (context.Barrier(CORES),))
 
 
-def run_chain(states: int, updater: str, episodes: int, seed: int) -> float:
-    """Run `episodes` episodes with geometric delays of mean 300; return the time in seconds."""
+def set_barrier(barrier: Any) -> None:
+    """Let the runs of this process start together with those that have the same `barrier`."""
+    global start_together
+    start_together = barrier
+
+
+def chain_rate(states: int, updater: str, episodes: int, *, together: bool = False) -> float:
+    """Return the episodes per second of runs one after another, for at least `MEASURED_S`.
+
+    The first run, which may compile, is not measured. If `together`, the others begin when all
+    processes have come so far.
+    """
     setting = chain_setting(states, updater, "geometric:300", episodes)
-    began = time.perf_counter()
-    setting.run(seed)
-    return time.perf_counter() - began
+    setting.run(0)
+    if together:
+        start_together.wait()
+    began, runs, took = time.perf_counter(), 0, 0.0
+    while took < MEASURED_S:
+        setting.run(runs)
+        runs += 1
+        took = time.perf_counter() - began
+    return runs * episodes / took
 
 
 def cpu_rates(
     pool: ProcessPoolExecutor, states: int, updater: str, episodes: int
 ) -> tuple[float, float]:
     """Return episodes per second of the compiled engine: on one core, and on all at once."""
-    pool.submit(run_chain, states, updater, 10, 0).result()  # compiles, if nothing is compiled
-    took = pool.submit(run_chain, states, updater, episodes, 0).result()
-    runs = 2 * CORES
-    began = time.perf_counter()
-    futures = [pool.submit(run_chain, states, updater, episodes, seed) for seed in range(runs)]
-    for future in futures:
-        future.result()
-    return episodes / took, runs * episodes / (time.perf_counter() - began)
+    options = (chain_rate, states, updater, episodes)
+    one = pool.submit(*options).result()
+    futures = [pool.submit(*options, together=True) for _ in range(CORES)]
+    return one, sum(future.result() for future in futures)
 
 
 def digest(regret: np.ndarray, numbers: Sequence[float]) -> str:
@@ -114,7 +131,7 @@ def compare_cells(cells: Sequence[Cell], folder: Path) -> Iterator[tuple[Cell, b
     """Yield each of `cells`, and whether all its runs on the CPU are those stored in `folder`."""
     known = stored_digests(folder)
     with processes() as pool:
-        pool.submit(run_chain, 5, "active", 10, 0).result()  # compiles, if nothing is compiled
+        pool.submit(chain_rate, 5, "active", 10).result()  # compiles, if nothing is compiled
         futures = {pool.submit(run_cell, cell): cell for cell in cells}
         for future in as_completed(futures):
             cell = futures[future]

@@ -58,8 +58,8 @@ def speed_section(found: dict[str, Any]) -> Section:
     ratios = ("GPU / one core", f"GPU / {cores} cores")
     note = (
         "Million episodes per second, geometric delay with mean 300. "
-        f"The GPU plays {found['seeds']:,} runs of {found['K']:,} episodes at once, a core plays "
-        f"one run of the same length, and {cores} cores play two runs each at the same time."
+        f"The GPU plays {found['seeds']:,} runs of {found['K']:,} episodes at once; a core plays "
+        "such runs one after another, alone or while all other cores do the same."
     )
     return Section("GPU, one core and all cores", (*columns, *ratios), rows, note)
 
