@@ -5,6 +5,8 @@
     python benchmarks/gpu.py speed             episodes per second by number of states and learner,
                                                on the GPU, on one CPU core and on all cores
     python benchmarks/gpu.py latency           time per episode of a run on chain 30
+    ncu --kernel-name regex:run_slice --launch-skip 1 python benchmarks/gpu.py profile
+                                               what the kernel of such runs waits for
     python benchmarks/gpu.py paper [FOLDER]    all runs of the paper, as arrays in FOLDER
     python benchmarks/gpu.py compare FOLDER    compute one cell of each setting of the paper with
                                                the compiled engine, and compare it with FOLDER
@@ -125,29 +127,39 @@ def speed(
                 record("speed", {"cores": CORES, "seeds": seeds, "K": episodes, "rows": rows})
 
 
-def latency(episodes: int = 3000, few: int = 528, many: int = 2112) -> None:
-    """Print the time per episode on chain 30 with a plan in each episode, for few and many runs."""
+def time_slice(updater: str, runs: int, episodes: int) -> float:
+    """Return the seconds in which `runs` runs on chain 30 play all `episodes` in one slice."""
     from belated.simulation.gpu import engine
 
+    jobs = engine.make_jobs(chain_setting(30, updater, "constant:100", episodes), range(runs))
+    batch = engine.Batch(jobs, engine.draw_all_delays(jobs))
+    engine.cuda.synchronize()
+    began = time.perf_counter()
+    batch.launch(10**9)
+    engine.cuda.synchronize()
+    return time.perf_counter() - began
+
+
+def latency(episodes: int = 3000, few: int = 528, many: int = 2112) -> None:
+    """Print the time per episode on chain 30 with a plan in each episode, for few and many runs."""
     rows = []
     for updater in ("active", "explicit"):
-        for runs, length in ((4, 50), (few, episodes), (many, episodes)):  # the first compiles
-            setting = chain_setting(30, updater, "constant:100", length)
-            jobs = engine.make_jobs(setting, range(runs))
-            batch = engine.Batch(jobs, engine.draw_all_delays(jobs))
-            engine.cuda.synchronize()
-            began = time.perf_counter()
-            batch.launch(10**9)  # all episodes in one slice
-            engine.cuda.synchronize()
-            took = time.perf_counter() - began
+        time_slice(updater, 4, 50)  # compiles
+        for runs in (few, many):
+            took = time_slice(updater, runs, episodes)
+            rows.append((updater, runs, took / episodes, runs * episodes / took))
             print(
-                f"{updater:10s} {runs} runs of {length}: {took / length * 1e6:.1f} µs per episode "
-                f"of a run, {runs * length / took / 1e6:.2f} million episodes/s",
+                f"{updater:10s} {runs} runs of {episodes}: {took / episodes * 1e6:.1f} µs per "
+                f"episode of a run, {runs * episodes / took / 1e6:.2f} million episodes/s",
                 flush=True,
             )
-            if length == episodes:
-                rows.append((updater, runs, took / length, runs * length / took))
     record("latency", {"K": episodes, "rows": rows})
+
+
+def profile(runs: int = 2112, episodes: int = 300) -> None:
+    """Launch the kernel of active updating twice: once to compile it, and once for `ncu`."""
+    time_slice("active", 4, 50)
+    time_slice("active", runs, episodes)
 
 
 def in_figures(names: Iterable[str]) -> list[str]:
@@ -251,7 +263,7 @@ def page() -> None:
 
 
 ON_FILES = {one.__name__: one for one in (reference, check, paper, compare, store)}
-ON_NUMBERS = {one.__name__: one for one in (speed, latency, page)}
+ON_NUMBERS = {one.__name__: one for one in (speed, latency, profile, page)}
 
 if __name__ == "__main__":
     command, *arguments = sys.argv[1:]

@@ -59,7 +59,8 @@ def speed_section(found: dict[str, Any]) -> Section:
     note = (
         "Million episodes per second, geometric delay with mean 300. "
         f"The GPU plays {found['seeds']:,} runs of {found['K']:,} episodes at once; a core plays "
-        "such runs one after another, alone or while all other cores do the same."
+        "such runs one after another, alone or while all other cores do the same. Each number is "
+        "one measurement of half a second or more on the cores, and of one batch on the GPU."
     )
     return Section("GPU, one core and all cores", (*columns, *ratios), rows, note)
 
