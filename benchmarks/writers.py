@@ -1,13 +1,13 @@
 """Measure durable feedback on PostgreSQL with several processes of the service.
 
     python benchmarks/writers.py [--other NAME=FOLDER ...] [--processes 1 2 3 4] [--problems 1 50]
-        [--connections 32] [--clients 1] [--turns 5] [--seconds 2] [--json FILE]
+        [--connections 32 ...] [--clients 1] [--turns 5] [--seconds 2] [--json FILE]
 
-Each turn measures all numbers of processes and problems one after another, so that other load
-affects all alike. With --other, the folder `src` of another checkout, its service is measured in
-the same turns on a database of its own. The CPU time of all processes of the service, of the
-database and of the client shows how many cores are busy. On a machine with many cores, one process
-of the client may be too slow for many processes of the service: use --clients.
+Each turn measures all numbers of processes, problems and connections one after another, so that
+other load affects all alike. With --other, the folder `src` of another checkout, its service is
+measured in the same turns on a database of its own. The CPU time of all processes of the service,
+of the database and of the client shows how many cores are busy. On a machine with many cores, one
+process of the client may be too slow for many processes of the service: use --clients.
 """
 
 import argparse
@@ -57,8 +57,21 @@ class Measured(NamedTuple):
     """99th percentile of the latency in milliseconds; of the client process with the largest."""
 
 
-Results = dict[tuple[str, int, int], list[Measured]]
-"""Results of each turn, by version, number of problems and number of processes."""
+class Cell(NamedTuple):
+    """What is measured once in each turn."""
+
+    version: str
+    """Name of the version of the service."""
+    connections: int
+    """Number of connections, which the processes share equally."""
+    problems: int
+    """Number of problems that get feedback."""
+    processes: int
+    """Number of processes that get requests."""
+
+
+Results = dict[Cell, list[Measured]]
+"""Results of each turn."""
 
 
 class Site:
@@ -95,18 +108,15 @@ class Site:
         self.pending: dict[int, list[str]] = {}
         """Map from a number of problems to the ids of their episodes without feedback."""
 
-    def measure(
-        self, *, processes: int, problems: int, connections: int, clients: int, seconds: float
-    ) -> Measured:
-        """Measure feedback to the first `processes` for the first `problems`.
+    def measure(self, cell: Cell, *, clients: int, seconds: float) -> Measured:
+        """Measure feedback to the first processes for the first problems.
 
         Parameters
         ----------
-        processes, problems : int
-            Number of processes and problems that get requests.
-        connections, clients : int
-            Number of connections, which the processes share equally, and number of processes of the
-            client that use them.
+        cell : Cell
+            Number of processes, problems and connections.
+        clients : int
+            Number of processes of the client that use the connections.
         seconds : float
             Duration.
 
@@ -115,6 +125,7 @@ class Site:
         Measured
             Rate, requests per transaction, CPU time and latency.
         """
+        _, connections, problems, processes = cell
         needed = round(1.5 * seconds * self._rate)
         pending = self.pending.setdefault(problems, [])
         if len(pending) < needed:
@@ -284,18 +295,19 @@ def fill(
         Processes of the client.
     """
     needed: dict[tuple[str, int], float] = {}
-    for (version, problems, _), measured in results.items():
+    for cell, measured in results.items():
         rate = 1.3 * max(each.rate for each in measured) if measured else FIRST_RATE
-        needed[version, problems] = needed.get((version, problems), 0) + rate * seconds
+        site = cell.version, cell.problems
+        needed[site] = needed.get(site, 0) + rate * seconds
     opening = {}
     for (version, problems), count in needed.items():
-        site = sites[version]
-        missing = round(count) - len(site.pending.setdefault(problems, []))
+        own = sites[version]
+        missing = round(count) - len(own.pending.setdefault(problems, []))
         if missing > 0:
-            ids = site.problems[:problems]
-            opening[version, problems] = pool.submit(open_episodes, site.store, ids, missing)
-    for (version, problems), ids in opening.items():
-        sites[version].pending[problems] += ids.result()
+            ids = own.problems[:problems]
+            opening[version, problems] = pool.submit(open_episodes, own.store, ids, missing)
+    for (version, problems), opened in opening.items():
+        sites[version].pending[problems] += opened.result()
 
 
 def main() -> None:
@@ -308,7 +320,7 @@ def main() -> None:
     parser.add_argument("--problems", type=int, nargs="+", default=(1, 50))
     parser.add_argument("--turns", type=int, default=5, help="turns, after one for warm-up")
     parser.add_argument("--seconds", type=float, default=2, help="duration of each measurement")
-    parser.add_argument("--connections", type=int, default=32, help="connections of the client")
+    parser.add_argument("--connections", type=int, nargs="+", default=(32,), help="of the client")
     parser.add_argument("--clients", type=int, default=1, help="processes of the client")
     parser.add_argument("--until", type=float, default=np.inf, help="begin no turn after so many s")
     parser.add_argument("--json", type=Path, help="file for the results of all turns")
@@ -319,7 +331,8 @@ def main() -> None:
         name: Path(folder) for name, _, folder in (o.partition("=") for o in options.other)
     }
     results: Results = {
-        (version, problems, processes): []
+        Cell(version, connections, problems, processes): []
+        for connections in options.connections
         for problems in options.problems
         for processes in options.processes
         for version in versions
@@ -350,21 +363,15 @@ def main() -> None:
             print(f"turn {turn} after {time.monotonic() - started:.0f} s ...", file=sys.stderr)
             seconds = options.seconds if turn else 0.5  # the first turn is a warm-up
             fill(sites, results, seconds, pool)
-            for (version, problems, processes), measured in results.items():
+            for cell, measured in results.items():
                 if turn == 1:
                     measured.clear()
-                result = sites[version].measure(
-                    processes=processes,
-                    problems=problems,
-                    connections=options.connections,
-                    clients=options.clients,
-                    seconds=seconds,
-                )
+                result = sites[cell.version].measure(cell, clients=options.clients, seconds=seconds)
                 measured.append(result)
                 if options.json:
                     rows = [[*key, *each] for key, each in results.items()]
                     options.json.write_text(json.dumps(rows))
-        heading = f"{options.connections} connections of {options.clients} processes. "
+        heading = f"{options.clients} processes of the client. "
         print_report(summarize(results), heading + describe_machine())
 
 
@@ -373,17 +380,19 @@ def summarize(results: Results) -> Report:
     report = Report()
     rows = []
     rates = {key: [each.rate for each in measured] for key, measured in results.items()}
-    steps = sorted({processes for _, _, processes in results})
-    for (version, problems, processes), measured in sorted(results.items()):
+    steps = sorted({cell.processes for cell in results})
+    for cell, measured in sorted(results.items()):
+        version, connections, problems, processes = cell
         fewer = max((each for each in steps if each < processes), default=0)
-        own = rates[version, problems, processes]
-        ratios = divide(own, rates.get((version, problems, fewer)))
-        others = divide(own, rates["now", problems, processes]) if version != "now" else []
+        own = rates[cell]
+        ratios = divide(own, rates.get(cell._replace(processes=fewer)))
+        others = divide(own, rates[cell._replace(version="now")]) if version != "now" else []
         cpu_us = np.median([each.cpu_us for each in measured], axis=0)
         cores = median(each.rate * sum(each.cpu_us) / 1e6 for each in measured)
         rows.append(
             (
                 version,
+                str(connections),
                 str(problems),
                 str(processes),
                 format_number(median(own)),
@@ -397,11 +406,20 @@ def summarize(results: Results) -> Report:
             )
         )
         if ratios:
-            text = f"{version}, {problems} problems: {processes} processes not slower than {fewer}"
+            text = f"{version}, {connections} connections, {problems} problems: "
+            text += f"{processes} processes not slower than {fewer}"
             report.targets.append(
                 Target(text, f"{median(ratios):.2f} ×", median(ratios) >= MIN_RATIO)
             )
-    columns = ("", "problems", "processes", "per second", "of fewer processes", "of now")
+    columns = (
+        "",
+        "connections",
+        "problems",
+        "processes",
+        "per second",
+        "of fewer processes",
+        "of now",
+    )
     columns += ("per transaction", "CPU µs per request: service + database + client", "cores")
     columns += ("cores of the busiest process", "99th percentile, ms")
     report.sections.append(Section("Durable feedback on PostgreSQL", columns, rows))
