@@ -15,6 +15,8 @@ from measure import memory_mb
 
 HERE = Path(__file__).parent
 BELATED = Path(sys.executable).with_name("belated")
+MAIN = "from belated.cli.main import main; main()"
+"""Program that is the command `belated` in all versions; 0.1 cannot be run with `python -m`."""
 START_TIMEOUT_S = 300
 
 
@@ -48,7 +50,7 @@ def run_service(store: str, source: Path | None = None) -> Iterator[Server]:
 
     `source` is a folder with another version of the package; None for the installed one.
     """
-    command = [sys.executable, "-m", "belated", "serve", "--store", store, "--port", "0"]
+    command = [sys.executable, "-c", MAIN, "serve", "--store", store, "--port", "0"]
     known = os.environ.get("PYTHONPATH", "")
     paths = {} if source is None else {"PYTHONPATH": f"{source}{os.pathsep}{known}"}
     with run_server(command, ready="/readyz", environment=os.environ | paths) as server:
