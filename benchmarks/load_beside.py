@@ -31,6 +31,7 @@ from load_client import drive
 from load_clinic import OPEN_BATCH_EPISODES, generate_feedback
 from load_million import REQUEST_EPISODES, bulk_line, send_bulk
 from load_servers import Server, run_postgres, run_service
+from measure import cpu_seconds
 from report import Report, Section, Target, format_number, format_ratios, print_report
 from run import describe_machine
 
@@ -119,7 +120,9 @@ def main() -> None:
 def measure_requests(
     samples: Samples, checkouts: dict[str, Path], folder: Path, turns: int, seconds: float
 ) -> None:
-    """Add the rates of policy reads, durable feedback and openings, per second.
+    """Add the rates of policy reads, durable feedback and openings.
+
+    A rate per second of CPU time of the service is affected less by other load.
 
     Parameters
     ----------
@@ -146,19 +149,23 @@ def measure_requests(
             sent = feedback_requests(sqlite.open_episodes(count))
             sent_postgres = feedback_requests(postgres.open_episodes(count))
             tasks += [
-                ("read the policy, per s", version, sqlite.server, policy_requests()),
-                ("send feedback, durably, per s", version, sqlite.server, sent),
-                ("open an episode, durably, per s", version, sqlite.server, open_requests()),
-                ("send feedback to PostgreSQL, per s", version, postgres.server, sent_postgres),
+                ("read the policy", version, sqlite.server, policy_requests()),
+                ("send feedback, durably", version, sqlite.server, sent),
+                ("open an episode, durably", version, sqlite.server, open_requests()),
+                ("send feedback to PostgreSQL", version, postgres.server, sent_postgres),
             ]
         tasks.sort(key=lambda task: task[0])
         for turn in range(turns + 1):
             for _, pair in itertools.groupby(tasks, key=lambda task: task[0]):
                 for name, version, server, requests in list(pair)[:: 1 if turn % 2 else -1]:
+                    before_s = cpu_seconds(server.pid)
                     load = drive(server.port, requests, connections=CONNECTIONS, seconds=seconds)
+                    used_s = cpu_seconds(server.pid) - before_s
                     check_statuses(name, load)
                     if turn:  # the first turn is a warm-up
-                        add(samples, name, version, load.rate)
+                        add(samples, f"{name}, per s", version, load.rate)
+                        rate = load.statuses.total() / used_s
+                        add(samples, f"{name}, per s of CPU time", version, rate)
 
 
 def measure_bulk(samples: Samples, checkouts: dict[str, Path], folder: Path, turns: int) -> None:
