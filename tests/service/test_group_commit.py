@@ -10,7 +10,7 @@ import sqlalchemy as sa
 
 from belated.ledger.events import Feedback, Tick
 from belated.ledger.outcomes import Recorded
-from belated.service.group_commit import BusyError, GroupCommit
+from belated.service.group_commit import MAX_EARLY_EVENTS, BusyError, GroupCommit
 
 
 class Slow:
@@ -128,6 +128,23 @@ def test_only_little_feedback_is_taken_from_the_queue_before_the_lock(
     asyncio.run(commit.submit(events))
     commit.stop()
     assert [isinstance(batch, list) for batch in given] == [is_early]
+
+
+def test_feedback_of_32_requests_is_compared_before_the_lock_on_postgresql() -> None:
+    given: list[Iterable[Any]] = []
+
+    def append(batch: Iterable[Any]) -> list[Any]:
+        given.append(batch)
+        return [Recorded(1) for _ in batch]
+
+    # as many requests as each of four processes has at once with 128 connections
+    commit = GroupCommit(
+        append, max_batch_events=500, max_queued_events=500, max_early_events=MAX_EARLY_EVENTS
+    )
+    commit.start()
+    asyncio.run(commit.submit([Feedback(str(number), {}) for number in range(32)]))
+    commit.stop()
+    assert [isinstance(batch, list) for batch in given] == [True]
 
 
 def test_an_outage_before_events_are_read_fails_the_queued_requests() -> None:

@@ -21,7 +21,7 @@ Append: TypeAlias = Callable[[Iterable[NewEvent]], list[Outcome]]
 
 GROUP_COMMIT_WAIT_S: Final = 0.002
 
-MAX_EARLY_EVENTS: Final = 16
+MAX_EARLY_EVENTS: Final = 64
 """Value of `max_early_events` on PostgreSQL, where feedback is compared with the ledger before its
 lock is acquired. In a larger batch, the fixed cost of a transaction matters less than the events
 that arrive while it waits for the lock and join it."""
