@@ -58,7 +58,7 @@ class Measured(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """What is measured once in each turn."""
+    """Conditions of a measurement, which is made once in each turn."""
 
     version: str
     """Name of the version of the service."""
