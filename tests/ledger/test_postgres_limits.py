@@ -1,5 +1,9 @@
 """Limits on the time for which a connection to PostgreSQL waits."""
 
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
 import psycopg
 import pytest
 import sqlalchemy as sa
@@ -7,8 +11,9 @@ import sqlalchemy as sa
 import ledger_samples as samples
 from belated.ledger import Ledger
 from belated.ledger.copy import copy
-from belated.ledger.engines import postgres
-from belated.ledger.store import OUTAGES, Store
+from belated.ledger.engines import postgres, stalled_writers
+from belated.ledger.engines.stalled_writers import end_stalled_writer
+from belated.ledger.store import LOCK_STATEMENT, OUTAGES, WRITER_LOCK_ID, Store
 
 SETTINGS = ["lock_timeout", "idle_in_transaction_session_timeout", "statement_timeout"]
 
@@ -75,6 +80,49 @@ def test_a_writer_does_not_wait_for_the_lock_for_ever(
                 samples.defined(ledger, "second")
             assert "LockNotAvailable" in str(raised.value)
         samples.defined(ledger, "second")
+
+
+@contextmanager
+def locked(ledger: Ledger, other: Ledger, then: str | None = None) -> Iterator[None]:
+    """Hold the lock of the writers, after some of the statements of a pipeline were sent."""
+    held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+    with ledger.store.autocommitting() as driver, driver.pipeline():
+        driver.execute(LOCK_STATEMENT)
+        if then is not None:
+            driver.execute(then)
+        for _ in range(600):
+            with other.store.reading() as connection:
+                if connection.exec_driver_sql(held).scalar():
+                    break
+            time.sleep(0.05)
+        yield
+
+
+def test_a_session_that_holds_the_lock_and_sends_nothing_is_ended(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stalled_writers, "STALLED_AFTER_S", 0)
+    ended = False
+    with Ledger.open(postgres_url) as ledger, Ledger.open(postgres_url) as other:
+        with suppress(sa.exc.OperationalError), locked(ledger, other):
+            ended = end_stalled_writer(other.store.engine, WRITER_LOCK_ID)
+        assert ended
+        samples.defined(ledger)
+
+
+def test_no_other_session_is_ended(postgres_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Ledger.open(postgres_url) as ledger, Ledger.open(postgres_url) as other:
+        engine = other.store.engine
+        with locked(ledger, other):  # not for long enough
+            assert not end_stalled_writer(engine, WRITER_LOCK_ID)
+        monkeypatch.setattr(stalled_writers, "STALLED_AFTER_S", 0)
+        with locked(ledger, other):  # another lock
+            for id in (WRITER_LOCK_ID + 1, WRITER_LOCK_ID + 2**32):
+                assert not end_stalled_writer(engine, id)
+        with locked(ledger, other, then="SELECT pg_sleep(0.5)"):  # busy
+            assert not end_stalled_writer(engine, WRITER_LOCK_ID)
+        with ledger.store.writing():  # idle, which the server detects itself
+            assert not end_stalled_writer(engine, WRITER_LOCK_ID)
 
 
 def end_session(ledger: Ledger, other: Ledger) -> None:

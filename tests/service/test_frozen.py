@@ -20,15 +20,21 @@ __all__ = ["postgres", "postgres_url"]
 
 WRITER = """
 import sys
-import threading
 from belated.ledger.engines import postgres
 postgres.IDLE_IN_TRANSACTION_TIMEOUT_S = 3
 from belated.ledger import Ledger
+from belated.ledger.store import LOCK_STATEMENT
 with Ledger.open(sys.argv[1]) as ledger:
     sys.stdin.readline()
-    with ledger.store.writing():
-        print("locked", flush=True)
-        sys.stdin.read()
+    if sys.argv[2] == "between statements":
+        with ledger.store.writing():
+            print("locked", flush=True)
+            sys.stdin.read()
+    else:
+        with ledger.store.autocommitting() as driver, driver.pipeline():
+            driver.execute(LOCK_STATEMENT)
+            print("locked", flush=True)
+            sys.stdin.read()
 """
 """Program that begins a write transaction when it reads a line, and does not end it."""
 
@@ -47,15 +53,17 @@ def stopped(pids: list[int]) -> Iterator[None]:
                 os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.parametrize("when", ["between statements", "in a pipeline"])
 def test_others_write_again_when_a_stopped_writer_holds_the_lock(
-    postgres_url: str, monkeypatch: pytest.MonkeyPatch
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     monkeypatch.setattr("belated.ledger.engines.postgres.LOCK_TIMEOUT_S", 1)
+    monkeypatch.setattr("belated.ledger.engines.stalled_writers.STALLED_AFTER_S", 3)
     with (
         Ledger.open(postgres_url) as ledger,
         Site(ledger, write_probe_ttl_s=0.0, write_probe_timeout_s=0.5) as site,
     ):
-        writer = Program(WRITER, postgres_url, stderr=Path(os.devnull))
+        writer = Program(WRITER, postgres_url, when, stderr=Path(os.devnull))
         site.define()
         site.host.step()
         path = f"/v1/episodes/{site.open()}/feedback"

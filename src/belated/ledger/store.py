@@ -12,7 +12,9 @@ from sqlalchemy.pool import StaticPool
 
 from belated.ledger import migrations
 from belated.ledger.engines import sqlite
+from belated.ledger.engines.outages import LOCK_TIMEOUT, describe_outage
 from belated.ledger.engines.postgres import POOL_SIZE, REMOVE_LIMITS, create_postgres_engine
+from belated.ledger.engines.stalled_writers import end_stalled_writer
 
 Clock: TypeAlias = Callable[[], int]
 
@@ -201,7 +203,7 @@ class Store:
         add. The lock that serializes writers is not acquired. Errors of psycopg are raised as those
         of SQLAlchemy; the connection is then closed.
         """
-        with self._write:
+        with self._write, self._not_stalled():
             self._check_open()
             with self.writer.connect() as connection:
                 driver: Any = connection.connection.dbapi_connection
@@ -226,13 +228,26 @@ class Store:
 
         On SQLite, but not on PostgreSQL, the transaction has the lock that serializes writers.
         """
-        with self._write:
+        with self._write, self._not_stalled():
             self._check_open()
             with (
                 self.writer.connect().execution_options(**_WRITES) as connection,
                 connection.begin(),
             ):
                 yield connection
+
+    @contextmanager
+    def _not_stalled(self) -> Iterator[None]:
+        """Return a context manager that ends a stalled session after a timeout of its lock.
+
+        The exception is raised nevertheless; the next attempt to write can succeed.
+        """
+        try:
+            yield
+        except sa.exc.OperationalError as error:
+            if self.on_postgres and describe_outage(error).reason == LOCK_TIMEOUT:
+                end_stalled_writer(self.engine, WRITER_LOCK_ID)
+            raise
 
     def probe(self) -> None:
         """Check that the database can be written; raise an exception if it cannot.
