@@ -74,6 +74,7 @@ def create_app(
         docs_url=None,  # the pages of FastAPI load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,  # redirects would use the caller's Host header
+        telemetry={"tracing": False, "metrics": False, "logs": False},  # see `Metrics` instead
         lifespan=lifespan,
         routes=list(routes()),
     )

@@ -31,6 +31,9 @@ MAX_PLAIN_COLONS: Final = 8
 which does not check for duplicate keys. Its result is used only if the text has as many colons as
 the object has keys, so that no key can be a duplicate."""
 
+BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
+"""Names of headers of which each request with a body has at least one."""
+
 DECODER: Final = json.JSONDecoder()
 
 
@@ -52,8 +55,10 @@ def limit_body(request: Request, max_bytes: int) -> Request:
 
     Reading more bytes from the copy raises TooLargeError. If the header Content-Length exceeds the
     limit, this function raises TooLargeError itself; if the header is not a number, it raises
-    HTTPException (422).
+    HTTPException (422). A request without a body is returned as it is.
     """
+    if BODY_HEADERS.isdisjoint(dict(request.scope["headers"])):
+        return request
     declared = request.headers.get("content-length", "0")
     if not (declared.isascii() and declared.isdecimal()):
         raise HTTPException(422, "Content-Length must be a number.")

@@ -123,12 +123,11 @@ async def _policy_response(
     if document is None:
         raise version_not_found(version)
     headers = {"ETag": document.etag, "Cache-Control": "private, no-cache"}
-    known = [
-        tag.strip().removeprefix("W/")
-        for tag in request.headers.get("if-none-match", "").split(",")
-    ]
-    if document.etag in known or "*" in known:
-        return Response(status_code=304, headers=headers)
+    given = request.headers.get("if-none-match")
+    if given is not None:
+        known = [tag.strip().removeprefix("W/") for tag in given.split(",")]
+        if document.etag in known or "*" in known:
+            return Response(status_code=304, headers=headers)
     return Response(document.text, media_type="application/json", headers=headers)
 
 
