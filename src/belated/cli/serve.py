@@ -114,7 +114,7 @@ def serve(
 
     Example: belated serve --store sqlite:///belated.db --port 8000
     """
-    with open_ledger(store) as ledger:
+    with no_gc(), open_ledger(store) as ledger:
         with missing_packages():
             from belated.service.auth import is_loopback
             from belated.service.operations.log_format import configure_log
@@ -141,13 +141,29 @@ def serve(
     typer.echo(f"Stopped; everything is stored in {hide_password(store)}.")
 
 
-def reduce_gc_frequency() -> None:
-    """Make Python's garbage collector search for reference cycles less often.
+@contextmanager
+def no_gc() -> Iterator[None]:
+    """Disable Python's garbage collector until the end of the block or `reduce_gc_frequency`.
 
-    Requests create almost no reference cycles, and a search takes long if many episodes are in
-    flight.
+    The imports of the service create many objects and few reference cycles. The collector would
+    search all of them again and again.
     """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def reduce_gc_frequency() -> None:
+    """Enable Python's garbage collector, but let it search for reference cycles less often.
+
+    Objects that exist now are not searched any more. Requests create almost no reference cycles,
+    and a search takes long if many episodes are in flight.
+    """
+    gc.freeze()
     gc.set_threshold(GC_THRESHOLD_OBJECTS)
+    gc.enable()
 
 
 @contextmanager
