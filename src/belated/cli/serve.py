@@ -152,6 +152,7 @@ def no_gc() -> Iterator[None]:
     try:
         yield
     finally:
+        gc.unfreeze()
         gc.enable()
 
 
