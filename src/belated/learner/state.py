@@ -26,7 +26,7 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
-from belated.learner.planning.packed import PackedCounts, empty_packed
+from belated.learner.planning.packed import BLOCK_ROWS, PackedCounts, empty_packed
 from belated.learner.planning.pairs import pair_memory
 from belated.learner.planning.weights import MAX_WEIGHTS
 from belated.learner.problem import LearningProblem
@@ -252,21 +252,22 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
     """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
 
     This is faster where most values change in every plan: if counts are pooled, or if S * A is at
-    most MAX_SMALL_STAGE. It requires an elementwise, compiled backup and the option
-    planning="auto".
+    most MAX_SMALL_STAGE. It requires an elementwise, compiled backup, the option planning="auto"
+    and a stage of at least BLOCK_ROWS rows.
     """
     if problem.algorithm.planner is not None or problem.algorithm.stepwise:
         return False
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
     shape = problem.shape
-    small = shape.states * shape.actions <= MAX_SMALL_STAGE
+    rows = shape.states * shape.actions
     return (
         backup.compiled
         and backup.elementwise
         and problem.planning == "auto"
         and not has_levels(problem)  # the levels of whole stages are not stored
-        and (problem.stages == "pooled" or small)
+        and rows >= BLOCK_ROWS
+        and (problem.stages == "pooled" or rows <= MAX_SMALL_STAGE)
     )
 
 
