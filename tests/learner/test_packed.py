@@ -118,9 +118,18 @@ def test_counts_that_are_too_large_are_not_read_from_packed_counts() -> None:
 
 def test_large_problems_with_a_table_for_each_step_are_planned_row_by_row() -> None:
     problem = LearningProblem(
-        shape=bl.Shape(30, 2, 30), base=bl.UCBVI_CH(), updater=bl.Active(), episodes=100
+        shape=bl.Shape(33, 2, 30), base=bl.UCBVI_CH(), updater=bl.Active(), episodes=100
     )
     assert not plans_whole_stages(problem)
+
+
+@needs_compiler
+def test_stages_are_planned_row_by_row_earlier_if_terms_are_stored() -> None:
+    for base, expected in ((bl.UCBVI_CH(), True), (bl.UBEV(), False)):
+        problem = LearningProblem(
+            shape=bl.Shape(30, 2, 30), base=base, updater=bl.Active(), episodes=100
+        )
+        assert plans_whole_stages(problem) == expected
 
 
 def test_stages_with_fewer_rows_than_a_block_are_planned_row_by_row() -> None:
