@@ -407,7 +407,7 @@ def _load_tuple(context: Any, address: Any, first: Any, stride: Any, count: Any)
         pointer, at, step, _ = arguments
         values = []
         for _ in range(size):
-            values.append(builder.load(builder.gep(pointer, [at])))
+            values.append(_load_input(builder, pointer, at))
             at = builder.add(at, step)
         return context.make_tuple(builder, tuple_type, values)
 
@@ -416,6 +416,59 @@ def _load_tuple(context: Any, address: Any, first: Any, stride: Any, count: Any)
 
 def _read_tuple(array: Any, first: int, stride: int, count: int) -> Any:
     return tuple(array[first + i * stride] for i in range(count))
+
+
+def _gather_tuple(
+    context: Any, address: Any, origin: Any, indices: Any, first: Any, stride: Any, count: Any
+) -> Any:
+    if not isinstance(count, types.Literal):
+        return None
+    size = count.literal_value
+    tuple_type = types.UniTuple(address.dtype, size)
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer, base, index_pointer, at, step, _ = arguments
+        values = []
+        for _ in range(size):
+            index = builder.sext(_load_input(builder, index_pointer, at), base.type)
+            values.append(_load_input(builder, pointer, builder.add(base, index)))
+            at = builder.add(at, step)
+        return context.make_tuple(builder, tuple_type, values)
+
+    return tuple_type(address, types.int64, indices, types.int64, types.int64, count), generate
+
+
+def _read_gathered(
+    array: Any, origin: int, indices: Any, first: int, stride: int, count: int
+) -> Any:
+    return tuple(array[origin + indices[first + i * stride]] for i in range(count))
+
+
+def _store_output(context: Any, address: Any, index: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer, at, number = arguments
+        store = builder.store(number, builder.gep(pointer, [at]))
+        store.set_metadata("noalias", _input_scope(builder))
+        return context.get_dummy_value()
+
+    return types.void(address, types.int64, address.dtype), generate
+
+
+def _write_output(array: Any, index: int, value: Any) -> None:
+    array[index] = value
+
+
+def _load_input(builder: Any, pointer: Any, index: Any) -> Any:
+    load = builder.load(builder.gep(pointer, [index]))
+    load.set_metadata("alias.scope", _input_scope(builder))
+    return load
+
+
+def _input_scope(builder: Any) -> Any:
+    """Return the LLVM metadata that mark all loads which no `store_output` can affect."""
+    module = builder.module
+    domain = module.add_metadata([NAME])
+    return module.add_metadata([module.add_metadata([f"{NAME} inputs", domain])])
 
 
 address: Any = intrinsic(_address) if JIT else identity
@@ -432,6 +485,18 @@ load_tuple: Any = intrinsic(prefer_literal=True)(_load_tuple) if JIT else _read_
 
 They are read from `address`, at the positions first, first + stride, and so on. `count` must be
 a constant at compile time."""
+
+gather_tuple: Any = intrinsic(prefer_literal=True)(_gather_tuple) if JIT else _read_gathered
+"""`gather_tuple(address, origin, indices, first, stride, count)` returns `count` numbers, a tuple.
+
+They are read from `address`, at the positions origin + i for the integers i that
+`load_tuple(indices, first, stride, count)` returns."""
+
+store_output: Any = intrinsic(_store_output) if JIT else _write_output
+"""`store_output(address, index, value)` stores `value` at position `index` of an array.
+
+The array must be one that neither `load_tuple` nor `gather_tuple` reads anywhere. The compiler then
+knows that the loads of a loop do not depend on its stores, and vectorises it without a check."""
 
 
 def interpreted(function: F, *callees: Callable[..., Any]) -> F:

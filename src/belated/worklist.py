@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import inlined, kernel
+from belated.compiled import address, inlined, kernel
 
 END: Final = -1
 """Index that marks the end of a linked list: there is no next item."""
@@ -60,10 +60,11 @@ def put(worklist: Worklist, group: int, item: int) -> bool:
     bool
         True if the item was added, False if it was in the worklist already.
     """
-    if worklist.after[item] != ABSENT:
+    head, after = address(worklist.head), address(worklist.after)  # no check for negative indices
+    if after[item] != ABSENT:
         return False
-    worklist.after[item] = worklist.head[group]
-    worklist.head[group] = item
+    after[item] = head[group]
+    head[group] = item
     return True
 
 
@@ -73,10 +74,11 @@ def take(worklist: Worklist, group: int) -> int:
 
     Returns END if the group is empty.
     """
-    item = int(worklist.head[group])
+    head, after = address(worklist.head), address(worklist.after)  # no check for negative indices
+    item = int(head[group])
     if item != END:
-        worklist.head[group] = worklist.after[item]
-        worklist.after[item] = ABSENT
+        head[group] = after[item]
+        after[item] = ABSENT
     return item
 
 

@@ -18,6 +18,7 @@ from belated.worklist import empty_worklist, put
 
 SHAPE = bl.Shape(5, 2, 4)
 H, S, A = SHAPE.table
+STATE_OF = np.repeat(np.arange(S, dtype=np.int32), A)
 BASES = {
     "published": Published(ties="random"),
     "ubev": bl.UBEV(scale=0.1),
@@ -82,14 +83,14 @@ def test_packed_counts_are_the_counts_by_successor() -> None:
     packed = empty_packed(1, S * A)
     touched = empty_worklist(groups=1, items=S * A)
     add(counts, 3, 0, 1, 4, 2)
-    pack(packed, counts, touched)  # the first call packs every row
+    pack(packed, counts, touched, STATE_OF)  # the first call packs every row
     assert (packed.succ[0, 3], packed.m[0, 3]) == (4, 2)
     assert packed.unseen[0] == S * A - 1
     add(counts, 3, 0, 1, 2, 5)
-    pack(packed, counts, touched)
+    pack(packed, counts, touched, STATE_OF)
     assert packed.succ[0, 3] == 4  # later calls pack only the rows listed
     put(touched, 0, 3)
-    pack(packed, counts, touched)
+    pack(packed, counts, touched, STATE_OF)
     second = S * A + 3
     assert packed.succ[0, [3, second]].tolist() == [2, 4]
     assert packed.m[0, [3, second]].tolist() == [5, 2]
@@ -111,15 +112,46 @@ def test_counts_that_are_too_large_are_not_read_from_packed_counts() -> None:
     put(touched, 0, 3)
     for times, width in ((2**31 - 1, 2), (1, 0)):
         add(counts, 3, 0, 3 // A, 4, times)
-        pack(packed, counts, touched)
+        pack(packed, counts, touched, STATE_OF)
         assert packed_width(packed, counts) == width
 
 
 def test_large_problems_with_a_table_for_each_step_are_planned_row_by_row() -> None:
     problem = LearningProblem(
-        shape=bl.Shape(30, 2, 30), base=bl.UCBVI_CH(), updater=bl.Active(), episodes=100
+        shape=bl.Shape(33, 2, 30), base=bl.UCBVI_CH(), updater=bl.Active(), episodes=100
     )
     assert not plans_whole_stages(problem)
+
+
+@needs_compiler
+def test_stages_are_planned_row_by_row_earlier_if_terms_are_stored() -> None:
+    for base, expected in ((bl.UCBVI_CH(), True), (bl.UBEV(), False)):
+        problem = LearningProblem(
+            shape=bl.Shape(30, 2, 30), base=base, updater=bl.Active(), episodes=100
+        )
+        assert plans_whole_stages(problem) == expected
+
+
+def test_stages_with_fewer_rows_than_a_block_are_planned_row_by_row() -> None:
+    problem = LearningProblem(
+        shape=bl.Shape(3, 2, 3), base=bl.UCBVI_CH(), updater=bl.Active(), episodes=100
+    )
+    assert not plans_whole_stages(problem)
+
+
+@pytest.mark.parametrize("states", [4, 5, 6, 7, 9])
+@pytest.mark.parametrize("stages", ["each", "pooled"])
+def test_blocks_of_rows_that_overlap_or_are_not_reached_change_no_result(
+    stages: Any, states: int
+) -> None:
+    base, world = bl.UCBVI_BF(preset="two_term", scale=0.05), bl.chain(states)
+    auto, rows = (
+        bl.simulate(
+            world, base=base, updater="active", episodes=300, stages=stages, planning=planning
+        )
+        for planning in ("auto", "full")
+    )
+    assert auto.regret.tobytes() == rows.regret.tobytes()
 
 
 def test_incremental_planning_computes_no_whole_stages() -> None:

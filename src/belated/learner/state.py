@@ -26,7 +26,7 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
-from belated.learner.planning.packed import PackedCounts, empty_packed
+from belated.learner.planning.packed import BLOCK_ROWS, PackedCounts, empty_packed
 from belated.learner.planning.pairs import pair_memory
 from belated.learner.planning.weights import MAX_WEIGHTS
 from belated.learner.problem import LearningProblem
@@ -49,8 +49,11 @@ SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
 OWN: Final = 3  # number of episodes, started since the last plan, that have arrived completely
 EPOCH: Final = 4  # number of plans that the updater required, including the first
 
-MAX_SMALL_STAGE: Final = 40
+MAX_SMALL_STAGE: Final = 64
 """Largest number of rows of a stage, S * A, for which each plan computes every stage as a whole."""
+
+MAX_SMALL_STAGE_WITH_TERMS: Final = 40
+"""The same for a backup with terms, which are stored for single rows but not for whole stages."""
 
 
 class Config(NamedTuple):
@@ -252,21 +255,24 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
     """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
 
     This is faster where most values change in every plan: if counts are pooled, or if S * A is at
-    most MAX_SMALL_STAGE. It requires an elementwise, compiled backup and the option
-    planning="auto".
+    most MAX_SMALL_STAGE (MAX_SMALL_STAGE_WITH_TERMS if the backup has terms). It requires an
+    elementwise, compiled backup, the option planning="auto" and a stage of at least BLOCK_ROWS
+    rows.
     """
     if problem.algorithm.planner is not None or problem.algorithm.stepwise:
         return False
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
     shape = problem.shape
-    small = shape.states * shape.actions <= MAX_SMALL_STAGE
+    rows = shape.states * shape.actions
+    small = MAX_SMALL_STAGE if backup.terms is None else MAX_SMALL_STAGE_WITH_TERMS
     return (
         backup.compiled
         and backup.elementwise
         and problem.planning == "auto"
         and not has_levels(problem)  # the levels of whole stages are not stored
-        and (problem.stages == "pooled" or small)
+        and rows >= BLOCK_ROWS
+        and (problem.stages == "pooled" or rows <= small)
     )
 
 

@@ -356,7 +356,6 @@ def back_up_stages(
             succ=address(packed.succ),
             m=address(packed.m),
             n=address(packed.n),
-            next_v=address(packed.next_v),
             next_visits=address(packed.next_visits),
             unseen=address(packed.unseen),
             reach=address(config.reach),

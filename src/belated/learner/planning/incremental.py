@@ -174,7 +174,7 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     dense = False  # whether most values are expected to change at every step
     only_changed = False  # whether steps without changes are skipped nevertheless
     if width > 0:
-        touched = pack(scratch.packed, state.counts, state.touched)
+        touched = pack(scratch.packed, state.counts, state.touched, scratch.state_of)
         width = packed_width(scratch.packed, state.counts)  # 0 if a count is too large now
         pooled = state.counts.visits.shape[0] == 1
         dense = S * A <= MAX_SMALL_STAGE or (pooled and 4 * touched >= S)
@@ -247,6 +247,13 @@ def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> No
     table, scratch = state.table, state.scratch
     S = table.actions.shape[1]
     A = table.q.shape[1] // S
+    if not (config.random_ties or config.skips_explored):
+        for s in range(config.reach[h]):
+            best = first_best(table.q, h, s, A)
+            if best != table.actions[h, s]:
+                table.actions[h, s] = best
+                put(state.changed, h, h * S + s)
+        return
     found = 0  # cells h * S + s with tied actions, in scratch.states
     for s in range(config.reach[h]):
         if config.skips_explored and explores(state.exploration, h, s):

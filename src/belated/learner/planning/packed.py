@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import inlined
+from belated.compiled import address, inlined
 from belated.learner.counts import Counts
 from belated.worklist import END, Worklist
 
@@ -23,14 +23,16 @@ computed row by row."""
 MAX_COUNT: Final = 2**31 - 1
 """Largest number of visits to one state in one stage that packed counts can hold."""
 
+BLOCK_ROWS: Final = 8
+"""Number of rows that a compiled loop computes together; a stage must have at least as many."""
+
 
 class PackedCounts(NamedTuple):
-    """Copy of the counts in the packed layout, and working memory for values of successors."""
+    """Copy of the counts in the packed layout, and working memory for visits of successors."""
 
     succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (1, 0) if not in use
     m: NDArray[np.int32]  # (stages, 4 * S * A) their counts
     n: NDArray[np.int32]  # (stages, S * A) N'
-    next_v: NDArray[np.float64]  # (4 * S * A) values of the successors
     next_visits: NDArray[np.int32]  # (4 * S * A) visits of the successors
     unseen: NDArray[np.int64]  # (stages) number of rows without observations
     valid: NDArray[np.bool_]  # (1) whether all rows have been packed
@@ -48,7 +50,6 @@ def empty_packed(stages: int, rows: int) -> PackedCounts:
         succ=np.zeros((max(1, stages), size), np.int32),
         m=np.zeros((max(1, stages), size), np.int32),
         n=np.zeros((max(1, stages), rows), np.int32),
-        next_v=np.zeros(size),
         next_visits=np.zeros(size, np.int32),
         unseen=np.full(stages, rows),
         valid=np.zeros(1, np.bool_),
@@ -71,39 +72,52 @@ def packed_width(packed: PackedCounts, counts: Counts) -> int:
 
 
 @inlined
-def pack_row(packed: PackedCounts, counts: Counts, row: int) -> None:
-    """Copy the counts of `row` from `counts` to `packed`."""
-    rows = packed.succ.shape[1] // 4
-    stage = row // rows
-    at = row - stage * rows
-    first = counts.start[row]
-    if counts.size[row] == 0:
+def pack_row(
+    packed: PackedCounts, counts: Counts, state_of: NDArray[np.int32], stage: int, at: int
+) -> None:
+    """Copy the counts of a row from `counts` to `packed`.
+
+    `at` is the number of the row within its `stage`, s * A + a, and `state_of[at]` is s. Pointers
+    are used, because they are faster than arrays, whose indices may be negative.
+    """
+    rows = packed.n.shape[1]
+    n, succ, m = address(packed.n[stage]), address(packed.succ[stage]), address(packed.m[stage])
+    row = stage * rows + at
+    size, first = address(counts.size)[row], address(counts.start)[row]
+    if size == 0:
         return
-    packed.unseen[stage] -= packed.n[stage, at] == 0
-    packed.n[stage, at] = counts.n[row]
-    packed.too_large[0] |= counts.visits[stage, at * counts.visits.shape[1] // rows] > MAX_COUNT
-    for j in range(counts.size[row]):
-        packed.succ[stage, j * rows + at] = counts.succ[first + j]
-        packed.m[stage, j * rows + at] = counts.m[first + j]
+    if address(counts.visits[stage])[address(state_of)[at]] > MAX_COUNT:
+        packed.too_large[0] = True
+        return
+    if n[at] == 0:
+        packed.unseen[stage] -= 1
+    n[at] = address(counts.n)[row]
+    for j in range(size):
+        succ[j * rows + at] = address(counts.succ)[first + j]
+        m[j * rows + at] = address(counts.m)[first + j]
 
 
 @inlined
-def pack(packed: PackedCounts, counts: Counts, touched: Worklist) -> int:
+def pack(
+    packed: PackedCounts, counts: Counts, touched: Worklist, state_of: NDArray[np.int32]
+) -> int:
     """Copy rows of `counts` to `packed`, and return the number of rows copied.
 
     `touched` lists the rows with new observations, which are copied. The first call for `packed`
-    copies all rows.
+    copies all rows. `state_of` holds the state of each row of a stage.
     """
+    stages, rows = packed.n.shape
     if not packed.valid[0]:
-        for row in range(counts.n.size):
-            pack_row(packed, counts, row)
+        for stage in range(stages):
+            for at in range(rows):
+                pack_row(packed, counts, state_of, stage, at)
         packed.valid[0] = True
         return counts.n.size
     copied = 0
-    for stage in range(touched.head.size):
-        row = touched.head[stage]
+    for stage in range(stages):
+        row = int(touched.head[stage])
         while row != END:
-            pack_row(packed, counts, row)
-            row = touched.after[row]
+            pack_row(packed, counts, state_of, stage, row - stage * rows)
+            row = int(address(touched.after)[row])
             copied += 1
     return copied

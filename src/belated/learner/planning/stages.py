@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import inlined, load_tuple, view
+from belated.compiled import gather_tuple, inlined, load_tuple, store_output, view
 from belated.episode import Floats
 from belated.learner.backup_call import Row, Stage, back_up_row, call_signature
+from belated.learner.planning.packed import BLOCK_ROWS
 
 
 class StagesCall(NamedTuple):
@@ -50,10 +51,9 @@ class StagesCall(NamedTuple):
     fixed: NDArray[np.float64]  # (horizon, states * actions) fixed values, else NaN, if has_fixed
     visits: NDArray[np.int64]  # (stages, states)
     no_visits: NDArray[np.int64]  # (states) zeros
-    succ: NDArray[np.int32]  # this field and the next five: see PackedCounts
+    succ: NDArray[np.int32]  # this field and the next four: see PackedCounts
     m: NDArray[np.int32]
     n: NDArray[np.int32]
-    next_v: NDArray[np.float64]
     next_visits: NDArray[np.int32]
     unseen: NDArray[np.int64]
     reach: NDArray[np.int64]  # (horizon + 1) see Config
@@ -94,18 +94,18 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
     """Store Q_h(s, a) of all rows of the first `states` states of step `h` in `call.out`.
 
     The body of the main loop has no branches and no loops of unknown length, so that the compiler
-    vectorises it. `WIDTH` successors are read for each row; unused ones have count 0 and add 0.0 to
-    a sum, which changes no bit. Rows without observations are computed in a second loop.
+    vectorises it. It computes blocks of `BLOCK_ROWS` rows, because in a loop of unknown length up
+    to 15 rows would be computed one by one. The last block may overlap the one before it, or
+    contain rows of further states, which are not used. `WIDTH` successors are read for each row;
+    unused ones have count 0 and add 0.0 to a sum, which changes no bit. Rows without observations
+    are computed in a second loop.
     """
     S, count = call.states, call.states * call.actions
     rows = states * call.actions
     stage_number = h if call.stages > 1 else 0
     packed, first = 4 * count * stage_number, count * stage_number
-    # Gather the values and visits of the successors.
+    # Gather the visits of the successors.
     after = (h + 1) * S
-    for j in range(WIDTH):
-        for i in range(j * count, j * count + rows):
-            call.next_v[i] = call.v[after + call.succ[packed + i]]
     visited = (stage_number + 1) * S if call.stages > 1 else 0
     if call.reads_visits:
         if h == call.horizon - 1:
@@ -119,26 +119,29 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
     order = view(call.order, S)
     top, low = call.top[h + 1], call.low[h + 1]
     rewards = h * count
-    for i in range(rows):
-        stage = Stage(
-            h,
-            call.horizon,
-            load_tuple(call.next_v, i, count, WIDTH),
-            load_tuple(call.next_visits, i, count, WIDTH),
-            top,
-            low,
-            order,
-            call.seed,
-            call.plan,
-            0,
-        )
-        m = load_tuple(call.m, packed + i, count, WIDTH)
-        s = i // call.actions
-        a = i - s * call.actions
-        reward = call.rewards[rewards + i]
-        n = max(call.n[first + i], np.int32(1))  # known to be positive: removes the other branch
-        row = Row(s, a, n, reward, 0, WIDTH, POSITIONS, m, first + i)
-        call.out[i] = back_up_row(constants, stage, row)
+    for block in range((rows + BLOCK_ROWS - 1) // BLOCK_ROWS):
+        begin = min(block * BLOCK_ROWS, count - BLOCK_ROWS)
+        for i in range(begin, begin + BLOCK_ROWS):
+            stage = Stage(
+                h,
+                call.horizon,
+                gather_tuple(call.v, after, call.succ, packed + i, count, WIDTH),
+                load_tuple(call.next_visits, i, count, WIDTH),
+                top,
+                low,
+                order,
+                call.seed,
+                call.plan,
+                0,
+            )
+            m = load_tuple(call.m, packed + i, count, WIDTH)
+            s = i // call.actions
+            a = i - s * call.actions
+            reward = load_tuple(call.rewards, rewards + i, 1, 1)[0]
+            # known to be positive, which removes the other branch
+            n = max(load_tuple(call.n, first + i, 1, 1)[0], np.int32(1))
+            row = Row(s, a, n, reward, 0, WIDTH, POSITIONS, m, first + i)
+            store_output(call.out, i, back_up_row(constants, stage, row))
     # Rows without observations.
     if call.unseen[stage_number] == never_seen(call, h):
         return
@@ -196,12 +199,10 @@ def update_touched(call: StagesCall, h: int) -> int:
         i = row - first
         if call.n[row] == 0:
             return found | UNSEEN
-        for j in range(WIDTH):
-            call.next_v[j] = call.v[after + call.succ[packed + j * count + i]]
         stage = Stage(
             h,
             call.horizon,
-            load_tuple(call.next_v, 0, 1, WIDTH),
+            gather_tuple(call.v, after, call.succ, packed + i, count, WIDTH),
             load_tuple(call.next_visits, 0, 1, WIDTH),
             call.top[h + 1],
             call.low[h + 1],
@@ -219,15 +220,15 @@ def update_touched(call: StagesCall, h: int) -> int:
             q = call.fixed[row]
         if q != call.q[row] and not (call.monotone and q > call.q[row]):
             call.q[row] = q
-            best = first + s * A
-            for at in range(best + 1, first + s * A + A):
-                if call.q[at] > call.q[best]:
-                    best = at
-            if best - first - s * A != call.greedy[state + s]:
-                found |= SWITCHED
-            if call.q[best] != call.v[state + s]:
-                call.v[state + s] = call.q[best]
-                found |= MOVED
+            # without further branches, which would often be mispredicted
+            best, new = 0, call.q[first + s * A]
+            for a in range(1, A):
+                other = call.q[first + s * A + a]
+                best = a if other > new else best
+                new = other if other > new else new
+            found |= SWITCHED if best != call.greedy[state + s] else 0
+            found |= MOVED if new != call.v[state + s] else 0
+            call.v[state + s] = new
         row = int(call.touched_after[row])
     return found
 
