@@ -9,12 +9,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
 import belated.compiled
-from belated.compiled import JIT, CacheFile, kernel, nested
+from belated.compiled import JIT, CacheFile, kernel, uncached
 from processes import Program
 
 SOURCES = {
@@ -280,19 +280,42 @@ def test_there_is_no_private_folder_without_a_temporary_directory(
     assert find_private_folder(tmp_path / "missing", monkeypatch) is None
 
 
+def double(number: float) -> float:
+    return 2 * number
+
+
 @pytest.mark.skipif(not JIT, reason="nothing is compiled")
-def test_a_nested_kernel_is_called_by_kernels_and_refuses_a_call_from_python() -> None:
-    @nested
-    def double(number: float) -> float:
-        return 2 * number
+def test_a_kernel_is_compiled_for_python_only_if_python_calls_it() -> None:
+    inner: Any = uncached(double)
 
     @kernel
     def quadruple(number: float) -> float:
-        return double(double(number))
+        return inner(inner(number))
 
     assert quadruple(1.5) == 6.0
-    with pytest.raises(TypeError, match="double can only be called by kernels"):
-        double(1.5)
+    assert len(inner.signatures) == 0
+    assert inner(1.5) == 3.0
+    assert len(inner.signatures) == 1
+
+
+@pytest.mark.skipif(not JIT, reason="nothing is compiled")
+def test_the_code_of_a_called_kernel_is_loaded_from_the_disk_cache(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "from belated.compiled import inlined, uncached\n"
+        "@inlined\n"
+        "def inner(x):\n"
+        "    print(x)\n"
+        "    return 2 * x\n"
+        "def outer(x):\n"
+        "    return inner(inner(x))\n"
+        "print(uncached(outer)(1.5), inner.linked.stats.cache_hits)\n"
+    )
+    for hits in ("Counter()", "Counter({(float64,): 1})"):
+        finished = subprocess.run(
+            [sys.executable, str(program)], capture_output=True, text=True, check=True
+        )
+        assert finished.stdout == f"1.5\n3.0\n6.0 {hits}\n"
 
 
 def test_every_import_in_the_package_is_absolute() -> None:

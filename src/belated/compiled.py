@@ -24,15 +24,18 @@ import tempfile
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba.core.caching
 import numba.core.ccallback
 import numba.core.cgutils
+import numba.core.codegen
+import numba.core.compiler
+import numba.core.environment
 import numba.core.registry
 from numba import njit
 from numba.extending import intrinsic
@@ -44,7 +47,11 @@ UserWideCacheLocator: Any = (  # its name since numba 0.62, and before
     getattr(caching, "UserWideCacheLocator", None) or caching._UserWideCacheLocator
 )
 CFunc: Any = numba.core.ccallback.CFunc
+Compiler: Any = numba.core.compiler.Compiler
 CPUDispatcher: Any = numba.core.registry.CPUDispatcher
+codegen: Any = numba.core.codegen
+compile_result: Any = numba.core.compiler.compile_result
+lookup_environment: Any = numba.core.environment.lookup_environment
 cgutils: Any = numba.core.cgutils
 types: Any = numba.types
 
@@ -88,29 +95,6 @@ def inlined(function: F) -> F:
     return _jit(function, **NO_ALLOCATION, forceinline=True)
 
 
-def nested(function: F) -> F:
-    """Return `function` as an inlined kernel that only kernels can call.
-
-    It is compiled without the wrapper that Python calls. For tuples of many arrays, such as the
-    state of a learner, this wrapper takes longer to compile than the kernel itself.
-    """
-    result = _jit(function, **NO_ALLOCATION, forceinline=True, no_cpython_wrapper=True)
-    if JIT:
-        result.__class__ = NestedDispatcher
-    return result
-
-
-class NestedDispatcher(CPUDispatcher):  # type: ignore[misc]
-    """Type of kernels without the wrapper that Python calls, made by `nested`."""
-
-    def __call__(self, *args: object) -> None:
-        """Raise TypeError, because a call without the wrapper would end the process."""
-        raise TypeError(
-            f"{self.__name__} can only be called by kernels; to call it from Python, use "
-            f"{self.__name__}.py_func or decorate it with @inlined."
-        )
-
-
 def uncached(function: F) -> F:
     """Return `function` as an inlined kernel without a cache file of its own.
 
@@ -120,10 +104,105 @@ def uncached(function: F) -> F:
 
 
 def _jit(function: F, *, cached: bool = True, **options: Any) -> F:
-    result: F = njit(**OPTIONS, **options)(function)
-    if JIT and cached:
-        enable_cache(result)
-    return result
+    result: Any = njit(**OPTIONS, **options)(function)
+    if JIT:
+        result.__class__ = KernelDispatcher
+        result.cached = cached
+        if cached:
+            enable_cache(result)
+    return cast(F, result)
+
+
+class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
+    """Compiled function with separate code for calls from Python and from compiled functions.
+
+    Compiled functions contain the code of the functions that they call, so that these need neither
+    machine code of their own nor the wrapper that Python calls. Both take longer to compile than
+    the rest, and are compiled only if Python calls the function.
+    """
+
+    cached = False  # whether compiled code is cached on disk
+
+    @cached_property
+    def linked(self) -> Any:
+        """The same function, compiled for calls from compiled functions."""
+        result = LinkedDispatcher(
+            self.py_func,
+            targetoptions={**self.targetoptions, "no_cpython_wrapper": True},
+            pipeline_class=LinkedCompiler,
+        )
+        if self.cached:
+            enable_cache(result)
+        return result
+
+    def add_overload(self, cres: Any) -> None:
+        """Add the compilation result `cres` of one signature."""
+        super().add_overload(cres)
+        set_environments(cres.library)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Return the types of a call with `args` and `kws` by a function that is compiled."""
+        return self.linked.get_call_template(args, kws)
+
+    def get_overload(self, sig: Any) -> Any:
+        """Return the key of the code that a function calls with the types `sig`."""
+        return self.linked.get_overload(sig)
+
+
+class LinkedDispatcher(CPUDispatcher):  # type: ignore[misc]
+    """Function that only compiled functions call, which contain its code."""
+
+    def add_overload(self, cres: Any) -> None:
+        """Add the compilation result `cres` of one signature."""
+        self.overloads[tuple(cres.signature.args)] = cres
+
+
+class LinkedCompiler(Compiler):  # type: ignore[misc]
+    """Compiler of a `LinkedDispatcher`, which generates LLVM code, but no machine code."""
+
+    def define_pipelines(self) -> Any:
+        """Return the passes of the compiler, which store the code in a `LinkedLibrary`."""
+        state = self.state
+        state.flags.no_compile = True
+        state.library = LinkedLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        return super().define_pipelines()
+
+    def compile_extra(self, function: Any) -> Any:
+        """Return the result of compiling `function`, by which numba finds it in calls."""
+        result = super().compile_extra(function)._replace(entry_point=object())
+        context = result.target_context
+        context.insert_user_function(result.entry_point, result.fndesc, [result.library])
+        return result
+
+
+class LinkedLibrary(codegen.JITCodeLibrary):  # type: ignore[misc]
+    """LLVM code of a function, which becomes a part of the functions that call it."""
+
+    def _finalize_final_module(self) -> None:
+        """Mark the library as complete, without compiling it to machine code."""
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class LinkedCode(NamedTuple):
+    """Compiled code of a `LinkedDispatcher` for one signature, as cached on disk."""
+
+    name: str
+    bitcode: bytes
+    descriptor: Any
+    signature: Any
+    environments: tuple[Any, ...]
+
+
+def set_environments(library: Any) -> None:
+    """Set the environments of all functions whose code `library` contains.
+
+    An environment holds the globals of a function; numba reads it, for example, to print a number.
+    Numba sets only that of a function with machine code of its own.
+    """
+    for variable in library._final_module.global_variables:
+        if (environment := lookup_environment(variable.name)) is not None:
+            library.codegen.set_env(variable.name, environment)
 
 
 def compile_callback(function: FunctionType, signature: Any) -> Any:
@@ -137,6 +216,7 @@ def compile_callback(function: FunctionType, signature: Any) -> Any:
     if os.path.isfile(function.__code__.co_filename):
         enable_cache(callback)
     callback.compile()
+    set_environments(callback._library)
     return callback
 
 
@@ -147,7 +227,7 @@ def enable_cache(function: Any) -> None:
     this is None, the code is not cached. In both cases a warning is issued once.
     """
     try:
-        function.enable_caching()
+        function._cache = Cache(function.__wrapped__)
     except RuntimeError as error:
         if "no locator available" not in str(error):
             raise
@@ -218,13 +298,53 @@ class PrivateLocator(UserWideCacheLocator):  # type: ignore[misc]
         )
 
 
-class PrivateCacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+class CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba cache implementation that can also store the code of a `LinkedDispatcher`."""
+
+    def reduce(self, result: Any) -> Any:
+        """Return the compilation `result` in the form that is cached."""
+        library, descriptor = result.library, result.fndesc
+        if not isinstance(library, LinkedLibrary):
+            return super().reduce(result)
+        descriptor.typemap = descriptor.calltypes = None  # not needed, as in numba
+        bitcode = library._get_module_for_linking().as_bitcode()
+        environments = tuple(result._find_referenced_environments())
+        return LinkedCode(library.name, bitcode, descriptor, result.signature, environments)
+
+    def rebuild(self, context: Any, cached: Any) -> Any:
+        """Return the compilation result that `reduce` returned as `cached`."""
+        if not isinstance(cached, LinkedCode):
+            return super().rebuild(context, cached)
+        library = LinkedLibrary(context.codegen(), cached.name)
+        library._shared_module = codegen.ll.parse_bitcode(cached.bitcode)
+        library._finalized = True
+        return compile_result(
+            typing_context=context.typing_context,
+            target_context=context,
+            typing_error=None,
+            entry_point=object(),
+            signature=cached.signature,
+            objectmode=False,
+            lifted=(),
+            fndesc=cached.descriptor,
+            library=library,
+            referenced_envs=cached.environments,  # numba looks them up as long as they exist
+        )
+
+
+class PrivateCacheImpl(CacheImpl):
     """Numba cache implementation that stores compiled code in `private_folder()`."""
 
     _locator_classes = (PrivateLocator,)
 
 
-class PrivateCache(caching.FunctionCache):  # type: ignore[misc]
+class Cache(caching.FunctionCache):  # type: ignore[misc]
+    """Numba disk cache of the code of one function."""
+
+    _impl_class = CacheImpl
+
+
+class PrivateCache(Cache):
     """Numba disk cache of the code of one function, in `private_folder()`."""
 
     _impl_class = PrivateCacheImpl
@@ -240,7 +360,8 @@ def stamp_cache(function: Any) -> None:
     source = function.__wrapped__
     files = {source.__code__.co_filename, source.__globals__.get("__file__", "")}
     digest = digest_sources(frozenset(files))
-    known._cache_file = CacheFile(known.cache_path, known._impl.filename_base, digest)
+    name = known._impl.filename_base + ("-linked" if isinstance(function, LinkedDispatcher) else "")
+    known._cache_file = CacheFile(known.cache_path, name, digest)
 
 
 class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]

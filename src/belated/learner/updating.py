@@ -4,7 +4,7 @@ Only these kernels change a `LearnerState`. Feedback is added step by step. Unde
 plan becomes due when the count of a row has grown by a given factor since the last plan.
 """
 
-from belated.compiled import inlined, interpreted, kernel, nested
+from belated.compiled import inlined, interpreted, kernel
 from belated.episode import Floats, Ints
 from belated.learner.backup import Batch
 from belated.learner.bases.q_learning import learn, post
@@ -19,7 +19,7 @@ from belated.theory.compiled import alpha_for
 from belated.worklist import END, clear, put, take
 
 
-@nested
+@inlined
 def absorb_transition(state: LearnerState, h: int, s: int, a: int, y: int) -> None:
     """Add an observed transition to the counts of a learner.
 
@@ -38,7 +38,7 @@ def absorb_transition(state: LearnerState, h: int, s: int, a: int, y: int) -> No
     put(state.touched, stage, row)
 
 
-@nested
+@inlined
 def absorb_delayed(
     config: Config, state: LearnerState, h: int, s: int, a: int, y: int, reward: float
 ) -> None:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import address, kernel, nested
+from belated.compiled import address, inlined, kernel
 from belated.delays.selector import BY_RETURN, Selector, select_group
 from belated.episode import Floats, Ints
 from belated.exact.incremental import WorldArrays, reevaluate
@@ -135,7 +135,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     )
 
 
-@nested
+@inlined
 def plan_and_evaluate(
     batch: Batch,
     config: Config,
@@ -178,7 +178,7 @@ def plan_and_evaluate(
         clear(learner.changed)
 
 
-@nested
+@inlined
 def send(
     config: Config, run: RunState, length: int, last: int, k: int, piece: int, delay: int
 ) -> None:
@@ -226,7 +226,7 @@ def send(
     push(queue, k if steps == H else k * H + piece, k + delay)
 
 
-@nested
+@inlined
 def receive(config: Config, run: RunState) -> None:
     """Move the first feedback in the queue of `run` to the learner.
 
@@ -296,7 +296,7 @@ def count_steps(fixed: Floats, states: NDArray[np.int32], first: int, steps: int
     return steps
 
 
-@nested
+@inlined
 def note_row(run: RunState, h: int, s: int, a: int) -> None:
     """Append the row of a step that has arrived to the list that the trigger reads.
 
@@ -315,7 +315,7 @@ def note_row(run: RunState, h: int, s: int, a: int) -> None:
     run.tally[NEW_ROWS] += 1
 
 
-@nested
+@inlined
 def evaluate_trigger(
     trigger: Callback, config: Config, options: RunOptions, learner: LearnerState, run: RunState
 ) -> None:
@@ -360,7 +360,7 @@ def evaluate_trigger(
     tally[NEW_ROWS] = 0
 
 
-@nested
+@inlined
 def play(
     config: Config, truth: Truth, run: RunState, label: int, draws_rewards: bool, may_end: bool
 ) -> int:
@@ -431,7 +431,7 @@ def is_optimistic(v: Floats, v_star: Floats) -> bool:
     return True
 
 
-@nested
+@inlined
 def record_policy(run: RunState, policy: NDArray[np.int32]) -> None:
     """Copy the actions of the current policy of `run` to the array `policy`, of shape (H, S).
 

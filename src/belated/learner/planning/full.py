@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import address, inlined, kernel, nested
+from belated.compiled import address, inlined, kernel
 from belated.episode import Floats
 from belated.learner.backup import Batch
 from belated.learner.backup_call import BackupCall
@@ -278,7 +278,7 @@ def tie_tolerance(config: Config) -> float:
     return TIE_TOLERANCE if config.random_ties else -1.0
 
 
-@nested
+@inlined
 def back_up_stages(
     batch: Batch,
     config: Config,

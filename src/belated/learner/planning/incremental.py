@@ -13,7 +13,7 @@ counts of the successors. See `BackupRule`.
 
 import math
 
-from belated.compiled import inlined, kernel, nested
+from belated.compiled import inlined, kernel
 from belated.learner.backup import Batch
 from belated.learner.exploration import explores
 from belated.learner.planning.full import (
@@ -86,7 +86,7 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
     return found
 
 
-@nested
+@inlined
 def maximise_changed(
     config: Config, state: LearnerState, h: int, found: int
 ) -> tuple[int, bool, float]:

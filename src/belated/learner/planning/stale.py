@@ -1,6 +1,6 @@
 """Lists of the rows of a step whose backup incremental planning computes again."""
 
-from belated.compiled import inlined, nested
+from belated.compiled import inlined
 from belated.episode import Floats
 from belated.learner.counts import Counts
 from belated.learner.state import Scratch
@@ -34,7 +34,7 @@ def list_row(scratch: Scratch, stamp: int, row: int, listed: int) -> int:
     return listed + is_new
 
 
-@nested
+@inlined
 def list_readers(
     scratch: Scratch, stamp: int, counts: Counts, stage: int, y: int, listed: int
 ) -> int:
@@ -82,7 +82,7 @@ def is_any_level(levels: Floats, highest: float) -> bool:
     return found != 0
 
 
-@nested
+@inlined
 def list_stale(
     scratch: Scratch,
     counts: Counts,
