@@ -1,7 +1,6 @@
 """The disk cache of compiled code depends on every source file that the code is made from."""
 
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -9,12 +8,13 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 import belated.compiled
-from belated.compiled import JIT, CacheFile, kernel, uncached
+from belated.compiled import JIT
+from belated.compiled.cache import CacheFile, private_folder
 from processes import Program
 
 SOURCES = {
@@ -92,7 +92,10 @@ class Project:
         for name, text in SOURCES.items():
             (root / name).parent.mkdir(exist_ok=True)
             (root / name).write_text(text)
-        shutil.copy(belated.compiled.__file__, root / "tiny" / "compiled.py")
+        (root / "tiny" / "compiled").mkdir()
+        for path in Path(belated.compiled.__file__).parent.glob("*.py"):
+            text = path.read_text().replace("from belated.", "from tiny.")
+            (root / "tiny" / "compiled" / path.name).write_text(text)
 
     def edit(self, name: str, old: str, new: str) -> None:
         text = (self.root / name).read_text()
@@ -243,7 +246,7 @@ def test_code_is_compiled_without_a_cache_if_there_is_no_private_folder(
 
 def find_private_folder(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    return belated.compiled.private_folder.__wrapped__()
+    return private_folder.__wrapped__()
 
 
 def test_a_folder_that_others_can_change_is_never_private(
@@ -278,84 +281,6 @@ def test_there_is_no_private_folder_without_a_temporary_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert find_private_folder(tmp_path / "missing", monkeypatch) is None
-
-
-def double(number: float) -> float:
-    return 2 * number
-
-
-@pytest.mark.skipif(not JIT, reason="nothing is compiled")
-def test_a_kernel_is_compiled_for_python_only_if_python_calls_it() -> None:
-    inner: Any = uncached(double)
-
-    @kernel
-    def quadruple(number: float) -> float:
-        return inner(inner(number))
-
-    assert quadruple(1.5) == 6.0
-    assert len(inner.signatures) == 0
-    assert inner(1.5) == 3.0
-    assert len(inner.signatures) == 1
-
-
-@pytest.mark.skipif(not JIT, reason="nothing is compiled")
-def test_the_code_of_a_called_kernel_is_loaded_from_the_disk_cache(tmp_path: Path) -> None:
-    program = tmp_path / "program.py"
-    program.write_text(
-        "from belated.compiled import inlined, uncached\n"
-        "@inlined\n"
-        "def inner(x):\n"
-        "    print(x)\n"
-        "    return 2 * x\n"
-        "def outer(x):\n"
-        "    return inner(inner(x))\n"
-        "print(uncached(outer)(1.5), inner.linked.stats.cache_hits)\n"
-    )
-    for hits in ("Counter()", "Counter({(float64,): 1})"):
-        finished = subprocess.run(
-            [sys.executable, str(program)], capture_output=True, text=True, check=True
-        )
-        assert finished.stdout == f"1.5\n3.0\n6.0 {hits}\n"
-
-
-def test_every_import_in_the_package_is_absolute() -> None:
-    """Relative imports are not followed by `digest_sources`; the client compiles nothing."""
-    package = Path(belated.compiled.PACKAGE)
-    relative = re.compile(r"^\s*from \.", re.MULTILINE)
-    found = {path for path in package.rglob("*.py") if relative.search(path.read_text())}
-    assert {path.parent for path in found} == {package / "client"}
-
-
-def read_by_digest(path: str, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Return the files of the package that the digest of one of them covers."""
-    read: list[str] = []
-    original = belated.compiled._read_source
-
-    def recorded(file: str) -> tuple[str, frozenset[str]]:
-        read.append(file)
-        return original(file)
-
-    monkeypatch.setattr(belated.compiled, "_read_source", recorded)
-    file = str(Path(belated.compiled.PACKAGE) / path)
-    belated.compiled.digest_sources.__wrapped__(frozenset({file}))
-    return {Path(file).relative_to(belated.compiled.PACKAGE).as_posix() for file in read}
-
-
-def test_the_digest_of_the_engine_covers_the_kernels_it_calls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    names = read_by_digest("simulation/engine.py", monkeypatch)
-    assert {"compiled.py", "randomness.py", "exact/values.py", "learner/counts.py"} <= names
-    assert not {"learner/bases/ucrl2.py", "__init__.py"} & names
-
-
-def test_the_digest_of_a_base_covers_the_functions_its_backup_calls(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    text = (Path(belated.compiled.PACKAGE) / "learner" / "bases" / "ucbvi_bf.py").read_text()
-    assert "belated.compiled" not in text
-    names = read_by_digest("learner/bases/ucbvi_bf.py", monkeypatch)
-    assert {"learner/backup.py", "learner/backup_call.py", "compiled.py"} <= names
 
 
 def test_code_is_compiled_again_if_its_module_has_another_name(tmp_path: Path) -> None:

@@ -1,0 +1,28 @@
+"""Compilation with numba: decorators for kernels, and a disk cache that tracks callees.
+
+Kernels are compiled functions that allocate no memory: they only read and write arrays that are
+passed to them. Their code then needs no reference counting, which would take several times as long
+as the arithmetic.
+"""
+
+from belated.compiled.decorators import compile_callback, compiled, inlined, kernel, uncached
+from belated.compiled.plain import JIT, identity, interpreted
+from belated.compiled.pointers import address, gather_tuple, load_tuple, store_output, view
+from belated.compiled.sources import digest_sources
+
+__all__ = [
+    "JIT",
+    "address",
+    "compile_callback",
+    "compiled",
+    "digest_sources",
+    "gather_tuple",
+    "identity",
+    "inlined",
+    "interpreted",
+    "kernel",
+    "load_tuple",
+    "store_output",
+    "uncached",
+    "view",
+]
