@@ -52,8 +52,9 @@ EPOCH: Final = 4  # number of plans that the updater required, including the fir
 MAX_SMALL_STAGE: Final = 64
 """Largest number of rows of a stage, S * A, for which each plan computes every stage as a whole."""
 
-MAX_SMALL_STAGE_WITH_TERMS: Final = 40
-"""The same for a backup with terms, which are stored for single rows but not for whole stages."""
+MAX_SMALL_COSTLY_STAGE: Final = 40
+"""The same for a backup with terms, which are stored for single rows but not for whole stages, and
+for one that reads visits, because no stage can then be skipped."""
 
 
 class Config(NamedTuple):
@@ -255,9 +256,9 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
     """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
 
     This is faster where most values change in every plan: if counts are pooled, or if S * A is at
-    most MAX_SMALL_STAGE (MAX_SMALL_STAGE_WITH_TERMS if the backup has terms). It requires an
-    elementwise, compiled backup, the option planning="auto" and a stage of at least BLOCK_ROWS
-    rows.
+    most MAX_SMALL_STAGE (MAX_SMALL_COSTLY_STAGE if the backup has terms or reads visits). It
+    requires an elementwise, compiled backup, the option planning="auto" and a stage of at least
+    BLOCK_ROWS rows.
     """
     if problem.algorithm.planner is not None or problem.algorithm.stepwise:
         return False
@@ -265,7 +266,8 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
     assert isinstance(backup, Backup)
     shape = problem.shape
     rows = shape.states * shape.actions
-    small = MAX_SMALL_STAGE if backup.terms is None else MAX_SMALL_STAGE_WITH_TERMS
+    costly = backup.terms is not None or problem.backup_rule.reads_visits
+    small = MAX_SMALL_COSTLY_STAGE if costly else MAX_SMALL_STAGE
     return (
         backup.compiled
         and backup.elementwise
