@@ -38,7 +38,7 @@ def _is_followed(file: str) -> bool:
     """Return whether `digest_sources` must also search the modules that `file` imports.
 
     This is not necessary for a module of this package that defines no compiled functions, that is,
-    imports nothing from the package of this module. An `__init__.py` is always searched.
+    imports nothing in the folder `COMPILED`. An `__init__.py` is always searched.
     """
     return (
         not file.startswith(PACKAGE)
