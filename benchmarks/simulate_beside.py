@@ -1,0 +1,135 @@
+"""Measure simulations of another checkout beside this one.
+
+    python benchmarks/simulate_beside.py CHECKOUT [--turns 25] [--seconds 600]
+
+Each checkout runs in a process of its own, and both are measured in turn, so that other load
+affects both alike. The order changes with each turn. Nothing is written to the docs.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+HERE = Path(__file__).parent.parent
+MIN_RATIO = 0.95
+"""Target: least speed, divided by that of the other checkout; below 1 for noise."""
+CHAINS = {5: 20_000, 30: 10_000}
+"""Map from the number of states of a chain to the number of episodes."""
+
+
+def cases() -> dict[str, Callable[[], Any]]:
+    """Return a dict that maps the name of each case to a function that runs the simulation."""
+    import belated as bl
+
+    kinds = (bl.UBEV, bl.UCBVI_CH, bl.UCBVI_BF, bl.UCRL2, bl.UCRL2B, bl.KL_UCRL, bl.Chi2_UCRL)
+    bases = {kind.__name__: kind(scale=0.1) for kind in kinds}
+    for scale in (1, 0.01):
+        bases[f"UCBVI_BF, two terms, scale={scale}"] = bl.UCBVI_BF(preset="two_term", scale=scale)
+    found: dict[str, Callable[[], Any]] = {}
+    for states, episodes in CHAINS.items():
+        world = bl.chain(states)
+        options: dict[str, dict[str, Any]] = {
+            "active": {"updater": bl.Active()},
+            "lazy(10)": {"updater": bl.Lazy(alpha=10)},
+            "active, pooled": {"updater": bl.Active(), "stages": "pooled"},
+        }
+        for name, base in bases.items():
+            for label, chosen in options.items():
+                if "pooled" in label and name not in ("UCBVI_BF", "UCBVI_CH"):
+                    continue
+                found[f"chain {states}, {name}, {label}"] = (
+                    lambda w=world, k=episodes, b=base, o=chosen: bl.simulate(
+                        w, base=b, episodes=k, **o
+                    )
+                )
+    return found
+
+
+def work() -> None:
+    """Run the case that each line of stdin names; print its seconds and its regret."""
+    known = cases()
+    for line in sys.stdin:
+        start = time.perf_counter()
+        regret = float(known[line.rstrip("\n")]().total_regret)
+        print(json.dumps((time.perf_counter() - start, regret)), flush=True)
+
+
+class Worker:
+    """Process that runs simulations with the package of `checkout`."""
+
+    def __init__(self, checkout: Path) -> None:
+        environment = os.environ | {"PYTHONPATH": str(checkout / "src")}
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--work", str(checkout)],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, case: str) -> tuple[float, float]:
+        """Run `case`; return its seconds and its total regret."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(f"{case}\n")
+        self._process.stdin.flush()
+        seconds, regret = json.loads(self._process.stdout.readline())
+        return seconds, regret
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def main() -> None:
+    """Measure both checkouts and print a table."""
+    from report import Report, Section, Target, format_number, format_ratios, print_report
+    from run import describe_machine
+
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("checkout", type=Path, help="the other checkout")
+    parser.add_argument("--turns", type=int, default=25, help="number of turns")
+    parser.add_argument("--seconds", type=float, default=600, help="start no turn later than this")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.work:
+        work()
+        return
+    names = list(cases())
+    workers = [Worker(HERE), Worker(options.checkout.resolve())]
+    with ThreadPoolExecutor() as pool:  # compile at the same time
+        regrets = list(pool.map(lambda it: {name: it.run(name)[1] for name in names}, workers))
+    times: dict[str, list[list[float]]] = {name: [[], []] for name in names}
+    start = time.monotonic()
+    for turn in range(options.turns):
+        if turn and time.monotonic() - start > options.seconds:
+            break
+        for name in names:
+            for i in (0, 1) if turn % 2 else (1, 0):
+                times[name][i].append(workers[i].run(name)[0])
+    for worker in workers:
+        worker.close()
+    report, rows = Report(), []
+    for name, (now, before) in times.items():
+        ratios = [b / a for a, b in zip(now, before, strict=True)]
+        episodes = CHAINS[int(name.split(",")[0].split()[1])]
+        medians = [format_number(median(each) / episodes * 1e6) for each in (now, before)]
+        same = "yes" if regrets[0][name] == regrets[1][name] else "no"
+        rows.append((name, *medians, format_ratios(ratios), same))
+        text = f"{name}: not slower than before"
+        report.targets.append(Target(text, f"{median(ratios):.2f} ×", median(ratios) >= MIN_RATIO))
+    columns = ("", "now", "before", "before / now", "same regret")
+    report.sections.append(Section("Two checkouts, µs per episode", columns, rows))
+    print_report(report, describe_machine())
+
+
+if __name__ == "__main__":
+    main()
