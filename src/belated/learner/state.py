@@ -54,7 +54,7 @@ MAX_SMALL_STAGE: Final = 64
 
 MAX_SMALL_COSTLY_STAGE: Final = 40
 """The same for a backup with terms, which are stored for single rows but not for whole stages, and
-for one that reads visits, because no stage can then be skipped."""
+for pooled counts and a backup that reads visits, because no stage can then be skipped."""
 
 
 class Config(NamedTuple):

@@ -30,6 +30,7 @@ from belated.learner.planning.packed import pack, packed_width
 from belated.learner.planning.stages import store_stage
 from belated.learner.planning.stale import list_stale
 from belated.learner.state import (
+    MAX_SMALL_COSTLY_STAGE,
     MAX_SMALL_STAGE,
     READS_BEST,
     READS_EVERYTHING,
@@ -177,7 +178,8 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         touched = pack(scratch.packed, state.counts, state.touched, scratch.state_of)
         width = packed_width(scratch.packed, state.counts)  # 0 if a count is too large now
         pooled = state.counts.visits.shape[0] == 1
-        dense = S * A <= MAX_SMALL_STAGE or (pooled and 4 * touched >= S)
+        small = MAX_SMALL_COSTLY_STAGE if pooled else MAX_SMALL_STAGE
+        dense = small >= S * A or (pooled and 4 * touched >= S)
         only_changed = dense and not (pooled or config.reads_visits or config.random_ties)
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     highest = -math.inf  # largest value of these states, before or after the change
