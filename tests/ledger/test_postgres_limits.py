@@ -95,6 +95,8 @@ def locked(ledger: Ledger, other: Ledger, then: str | None = None) -> Iterator[N
                 if connection.exec_driver_sql(held).scalar():
                     break
             time.sleep(0.05)
+        else:
+            raise AssertionError("The lock was not acquired.")
         yield
 
 

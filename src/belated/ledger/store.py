@@ -203,7 +203,7 @@ class Store:
         add. The lock that serializes writers is not acquired. Errors of psycopg are raised as those
         of SQLAlchemy; the connection is then closed.
         """
-        with self._write, self._not_stalled():
+        with self._write, self._ending_stalled_writer():
             self._check_open()
             with self.writer.connect() as connection:
                 driver: Any = connection.connection.dbapi_connection
@@ -228,7 +228,7 @@ class Store:
 
         On SQLite, but not on PostgreSQL, the transaction has the lock that serializes writers.
         """
-        with self._write, self._not_stalled():
+        with self._write, self._ending_stalled_writer():
             self._check_open()
             with (
                 self.writer.connect().execution_options(**_WRITES) as connection,
@@ -237,7 +237,7 @@ class Store:
                 yield connection
 
     @contextmanager
-    def _not_stalled(self) -> Iterator[None]:
+    def _ending_stalled_writer(self) -> Iterator[None]:
         """Return a context manager that ends a stalled session after a timeout of its lock.
 
         The exception is raised nevertheless; the next attempt to write can succeed.

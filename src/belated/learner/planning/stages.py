@@ -94,9 +94,9 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
     """Store Q_h(s, a) of all rows of the first `states` states of step `h` in `call.out`.
 
     The body of the main loop has no branches and no loops of unknown length, so that the compiler
-    vectorises it. It computes blocks of `BLOCK_ROWS` rows, because in a loop of unknown length up
-    to 15 rows would be computed one by one. The last block may overlap the one before it, or
-    contain rows of further states, which are not used. `WIDTH` successors are read for each row;
+    vectorises it. It computes blocks of `BLOCK_ROWS` rows, because in a loop of unknown length the
+    rows of a small stage would be computed one by one. The last block may overlap the one before
+    it, or contain rows of further states, which are not used. `WIDTH` successors are read for each row;
     unused ones have count 0 and add 0.0 to a sum, which changes no bit. Rows without observations
     are computed in a second loop.
     """

@@ -41,8 +41,8 @@ def end_stalled_writer(engine: sa.Engine, lock_id: int) -> bool:
     Returns
     -------
     bool
-        Whether a session was ended. It is not ended if it belongs to another database role that has
-        more rights.
+        Whether a session was ended. That of another database role is not ended unless this role
+        may do so.
     """
     parameters = {"lock": lock_id, "seconds": STALLED_AFTER_S}
     try:
