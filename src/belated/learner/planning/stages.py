@@ -96,9 +96,9 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
     The body of the main loop has no branches and no loops of unknown length, so that the compiler
     vectorises it. It computes blocks of `BLOCK_ROWS` rows, because in a loop of unknown length the
     rows of a small stage would be computed one by one. The last block may overlap the one before
-    it, or contain rows of further states, which are not used. `WIDTH` successors are read for each row;
-    unused ones have count 0 and add 0.0 to a sum, which changes no bit. Rows without observations
-    are computed in a second loop.
+    it, or contain rows of further states, which are not used. `WIDTH` successors are read for each
+    row; unused ones have count 0 and add 0.0 to a sum, which changes no bit. Rows without
+    observations are computed in a second loop.
     """
     S, count = call.states, call.states * call.actions
     rows = states * call.actions
