@@ -7,7 +7,15 @@ as the arithmetic.
 
 from belated.compiled.decorators import compile_callback, compiled, inlined, kernel, uncached
 from belated.compiled.plain import JIT, identity, interpreted
-from belated.compiled.pointers import address, gather_tuple, load_tuple, store_output, view
+from belated.compiled.pointers import (
+    address,
+    dereference,
+    gather_tuple,
+    load_tuple,
+    reference,
+    store_output,
+    view,
+)
 from belated.compiled.sources import digest_sources
 
 __all__ = [
@@ -15,6 +23,7 @@ __all__ = [
     "address",
     "compile_callback",
     "compiled",
+    "dereference",
     "digest_sources",
     "gather_tuple",
     "identity",
@@ -22,6 +31,7 @@ __all__ = [
     "interpreted",
     "kernel",
     "load_tuple",
+    "reference",
     "store_output",
     "uncached",
     "view",

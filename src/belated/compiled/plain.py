@@ -14,7 +14,8 @@ JIT = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 def identity(array: Any, shape: Any = None) -> Any:
     """Return `array`; `shape` is ignored.
 
-    This function is used as `address` and as `view` when functions run as plain Python.
+    This function is used as `address`, `view`, `reference` and `dereference` when functions run as
+    plain Python.
     """
     return array
 
@@ -28,7 +29,7 @@ def interpreted(function: F, *callees: Callable[..., Any]) -> F:
     """
     if not JIT:
         return function
-    plain: dict[str, Any] = {"address": identity}
+    plain: dict[str, Any] = {"address": identity, "reference": identity}
     copy: Any = function
     dispatchers: tuple[Any, ...] = (*callees, function)
     for dispatcher in dispatchers:

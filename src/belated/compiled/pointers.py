@@ -21,6 +21,25 @@ def _address(context: Any, array: Any) -> Any:
     return types.CPointer(array.dtype)(array), generate
 
 
+def _reference(context: Any, value: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = cgutils.alloca_once(builder, context.get_data_type(value))
+        # one store for each field, which the compiler handles better than one for the whole tuple
+        for i, field in enumerate(value.types):
+            item = builder.extract_value(arguments[0], i)
+            context.pack_value(builder, field, item, cgutils.gep_inbounds(builder, pointer, 0, i))
+        return pointer
+
+    return types.CPointer(value)(value), generate
+
+
+def _dereference(context: Any, pointer: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.unpack_value(builder, pointer.dtype, arguments[0])
+
+    return pointer.dtype(pointer), generate
+
+
 def _view(context: Any, address: Any, size: Any) -> Any:
     array_type = types.Array(address.dtype, 1, "C")
 
@@ -119,6 +138,15 @@ address: Any = intrinsic(_address) if JIT else identity
 """`address(array)` returns a pointer to the data of `array`.
 
 A pointer is cheaper to pass to a function than an array."""
+
+reference: Any = intrinsic(_reference) if JIT else identity
+"""`reference(record)` stores a named tuple on the stack and returns a pointer to it.
+
+A pointer is cheaper to pass to a function than a tuple of many fields. It is valid until the caller
+of `reference` returns, or calls `reference` again at the same place."""
+
+dereference: Any = intrinsic(_dereference) if JIT else identity
+"""`dereference(pointer)` returns the named tuple to which `pointer` points."""
 
 view: Any = intrinsic(_view) if JIT else identity
 """`view(address, size)` returns an array of `size` numbers whose data begins at `address`."""

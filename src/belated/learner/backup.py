@@ -181,6 +181,7 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
     if not backup.compiled:
         reader = specialise(read_row, function, {"view": identity})
         names = {"back_up_row": function, "view": identity, "read_row": reader}
+        names["dereference"] = identity
         return Batch(specialise(back_up_rows, function, names), no_stages)
     reader = uncached(read_row)
     names = {"back_up_row": uncached(function), "read_row": reader}

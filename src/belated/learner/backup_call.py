@@ -13,7 +13,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import inlined, view
+from belated.compiled import dereference, inlined, view
 
 types: Any = numba.types
 Pair = tuple[float, float]
@@ -109,12 +109,12 @@ CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
 
 
 def call_signature(call: type[NamedTuple]) -> Any:
-    """Return the numba signature of a function that takes one `call` and returns an integer.
+    """Return the numba signature of a function that takes a pointer to a `call` and returns an int.
 
-    `call` is the type of a named tuple of numbers and arrays. Arrays are passed as pointers.
+    `call` is the type of a named tuple of numbers and arrays. Its arrays are pointers, too.
     """
     kinds = [CALL_FIELD_TYPES[kind] for kind in call.__annotations__.values()]
-    return types.int64(types.NamedTuple(kinds, call))
+    return types.int64(types.CPointer(types.NamedTuple(kinds, call)))
 
 
 SIGNATURE: Final = call_signature(BackupCall)
@@ -266,11 +266,13 @@ def mean_level(stage: Stage, row: Row) -> float:
     return total / row.n
 
 
-def back_up_rows(call: BackupCall) -> int:
-    """Compute Q_h(s, a) of each row listed in `call.rows`, and return the number of these rows.
+def back_up_rows(pointer: BackupCall) -> int:
+    """Compute Q_h(s, a) of each row listed in a `BackupCall`, and return the number of these rows.
 
-    The values are stored in `call.out`, and the levels in `call.levels`; see `RowTerms.has_level`.
+    `pointer` is a pointer to the call. The values are stored in `call.out`, and the levels in
+    `call.levels`; see `RowTerms.has_level`.
     """
+    call = dereference(pointer)
     constants = view(call.constants, call.constants_size)
     stage = Stage(
         call.h,

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import address, inlined, kernel
+from belated.compiled import address, inlined, kernel, reference
 from belated.delays.selector import BY_RETURN, Selector, select_group
 from belated.episode import Floats, Ints
 from belated.exact.incremental import WorldArrays, reevaluate
@@ -356,7 +356,7 @@ def evaluate_trigger(
             learner.numbers[OWN],
             learner.numbers[EPOCH],
         )
-        learner.numbers[PLAN_DUE] = trigger(call)
+        learner.numbers[PLAN_DUE] = trigger(reference(call))
     tally[NEW_ROWS] = 0
 
 

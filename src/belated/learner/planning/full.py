@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import address, inlined, kernel
+from belated.compiled import address, inlined, kernel, reference
 from belated.episode import Floats
 from belated.learner.backup import Batch
 from belated.learner.backup_call import BackupCall
@@ -226,45 +226,44 @@ def back_up(
     visits = scratch.no_visits if h == H - 1 else counts.visits[0 if pooled else h + 1]
     first = 0 if pooled else h * table.q.shape[1]
     observed = count_steps(counts) if config.samples else 0
-    batch.rows(
-        BackupCall(
-            constants=address(config.constants),
-            constants_size=config.constants.size,
-            h=h,
-            horizon=H,
-            states=S,
-            actions=table.q.shape[1] // S,
-            v=address(table.v[h + 1]),
-            visits=address(visits),
-            top=table.top[h + 1],
-            low=table.low[h + 1],
-            order=address(table.order[h + 1]),
-            seed=config.seed,
-            plan=plan,
-            observed=observed,
-            n=address(counts.n),
-            start=address(counts.start),
-            size=address(counts.size),
-            succ=address(counts.succ),
-            m=address(counts.m),
-            rewards=address(state.rewards[h]),
-            first=first,
-            rows=address(rows),
-            row_count=count,
-            out=address(scratch.out),
-            term_n=address(scratch.term_n),
-            first_terms=address(scratch.terms[0]),
-            second_terms=address(scratch.terms[1]),
-            has_levels=scratch.levels.size > 0,
-            levels=address(scratch.levels[h]),
-            has_hints=scratch.hints.size > 0,
-            hints=address(scratch.hints[h]),
-            pairs=address(scratch.pairs),
-            has_weights=scratch.weights.size > 0,
-            weights=address(scratch.weights),
-            totals=address(scratch.totals),
-        )
+    call = BackupCall(
+        constants=address(config.constants),
+        constants_size=config.constants.size,
+        h=h,
+        horizon=H,
+        states=S,
+        actions=table.q.shape[1] // S,
+        v=address(table.v[h + 1]),
+        visits=address(visits),
+        top=table.top[h + 1],
+        low=table.low[h + 1],
+        order=address(table.order[h + 1]),
+        seed=config.seed,
+        plan=plan,
+        observed=observed,
+        n=address(counts.n),
+        start=address(counts.start),
+        size=address(counts.size),
+        succ=address(counts.succ),
+        m=address(counts.m),
+        rewards=address(state.rewards[h]),
+        first=first,
+        rows=address(rows),
+        row_count=count,
+        out=address(scratch.out),
+        term_n=address(scratch.term_n),
+        first_terms=address(scratch.terms[0]),
+        second_terms=address(scratch.terms[1]),
+        has_levels=scratch.levels.size > 0,
+        levels=address(scratch.levels[h]),
+        has_hints=scratch.hints.size > 0,
+        hints=address(scratch.hints[h]),
+        pairs=address(scratch.pairs),
+        has_weights=scratch.weights.size > 0,
+        weights=address(scratch.weights),
+        totals=address(scratch.totals),
     )
+    batch.rows(reference(call))
     if config.fixed.size > 0:
         replace_fixed(config.fixed, h, rows, count, scratch.out)
 
@@ -324,47 +323,46 @@ def back_up_stages(
     # the value of a row without observations may depend on the values of all states
     unreachable = (S - config.reach[H]) * (table.q.shape[1] // S)
     every_state = config.reads != READS_SUCCESSORS and packed.unseen[0] > unreachable
-    return batch.stages(
-        StagesCall(
-            constants=address(config.constants),
-            h=first,
-            horizon=H,
-            states=S,
-            actions=table.q.shape[1] // S,
-            stages=counts.visits.shape[0],
-            width=width,
-            until_same=until_same,
-            only_changed=only_changed,
-            every_state=every_state,
-            monotone=config.monotone,
-            reads_best=config.reads >= READS_BEST,
-            reads_visits=config.reads_visits,
-            tolerance=tie_tolerance(config),
-            seed=config.seed,
-            plan=plan,
-            q=address(table.q),
-            v=address(table.v),
-            greedy=address(table.actions),
-            top=address(table.top),
-            low=address(table.low),
-            order=address(table.order),
-            rewards=address(state.rewards),
-            has_fixed=config.fixed.size > 0,
-            fixed=address(config.fixed),
-            visits=address(counts.visits),
-            no_visits=address(scratch.no_visits),
-            succ=address(packed.succ),
-            m=address(packed.m),
-            n=address(packed.n),
-            next_visits=address(packed.next_visits),
-            unseen=address(packed.unseen),
-            reach=address(config.reach),
-            out=address(scratch.out),
-            switched=address(scratch.switched),
-            touched_head=address(state.touched.head),
-            touched_after=address(state.touched.after),
-        )
+    call = StagesCall(
+        constants=address(config.constants),
+        h=first,
+        horizon=H,
+        states=S,
+        actions=table.q.shape[1] // S,
+        stages=counts.visits.shape[0],
+        width=width,
+        until_same=until_same,
+        only_changed=only_changed,
+        every_state=every_state,
+        monotone=config.monotone,
+        reads_best=config.reads >= READS_BEST,
+        reads_visits=config.reads_visits,
+        tolerance=tie_tolerance(config),
+        seed=config.seed,
+        plan=plan,
+        q=address(table.q),
+        v=address(table.v),
+        greedy=address(table.actions),
+        top=address(table.top),
+        low=address(table.low),
+        order=address(table.order),
+        rewards=address(state.rewards),
+        has_fixed=config.fixed.size > 0,
+        fixed=address(config.fixed),
+        visits=address(counts.visits),
+        no_visits=address(scratch.no_visits),
+        succ=address(packed.succ),
+        m=address(packed.m),
+        n=address(packed.n),
+        next_visits=address(packed.next_visits),
+        unseen=address(packed.unseen),
+        reach=address(config.reach),
+        out=address(scratch.out),
+        switched=address(scratch.switched),
+        touched_head=address(state.touched.head),
+        touched_after=address(state.touched.after),
     )
+    return batch.stages(reference(call))
 
 
 @kernel

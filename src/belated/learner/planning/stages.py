@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import gather_tuple, inlined, load_tuple, store_output, view
+from belated.compiled import dereference, gather_tuple, inlined, load_tuple, store_output, view
 from belated.episode import Floats
 from belated.learner.backup_call import Row, Stage, back_up_row, call_signature
 from belated.learner.planning.packed import BLOCK_ROWS
@@ -319,8 +319,10 @@ update_touched_2 = update_touched_4 = update_touched
 `update_touched` in which `WIDTH` is 2 or 4."""
 
 
-def plan_stages(call: StagesCall) -> int:
+def plan_stages(pointer: StagesCall) -> int:
     """Compute all values of step `call.h`, then of the steps before it, in descending order.
+
+    `pointer` is a pointer to the `call`.
 
     The following arrays in `call` are changed in place: the values `q` and `v`; `switched`, which
     is set to 1 at each step at which an action in `call.greedy` is no longer the best one or is
@@ -335,6 +337,7 @@ def plan_stages(call: StagesCall) -> int:
     `call.touched_head`. A step whose successors have their old values is then not computed as a
     whole: only these rows of it are.
     """
+    call = dereference(pointer)
     S, count = call.states, call.states * call.actions
     out = view(call.out, count)
     moved = not call.only_changed  # whether a value of step h + 1 changed

@@ -28,9 +28,9 @@ from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
 from belated.arguments import check_number
-from belated.compiled import JIT, compile_callback, identity, uncached, view
+from belated.compiled import JIT, compile_callback, dereference, identity, uncached, view
 from belated.episode import Floats
-from belated.learner.backup_call import CALL_FIELD_TYPES, specialise
+from belated.learner.backup_call import call_signature, specialise
 from belated.learner.compile_errors import compilation_error
 from belated.learner.updaters.updater import Arrival, Updater
 
@@ -43,7 +43,7 @@ Function = Callable[..., bool]
 class TriggerCall(NamedTuple):
     """Arguments of one call of a compiled trigger.
 
-    `TRIGGER_CALL_TYPE` is derived from the fields. Arrays are passed as pointers to their data.
+    `SIGNATURE` is derived from the fields. Arrays are passed as pointers to their data.
     """
 
     constants: NDArray[np.float64]
@@ -60,10 +60,7 @@ class TriggerCall(NamedTuple):
     epoch: int
 
 
-TRIGGER_CALL_TYPE: Final = types.NamedTuple(
-    [CALL_FIELD_TYPES[kind] for kind in TriggerCall.__annotations__.values()], TriggerCall
-)
-SIGNATURE: Final = types.int64(TRIGGER_CALL_TYPE)
+SIGNATURE: Final = call_signature(TriggerCall)
 
 Callback = Callable[[TriggerCall], int]
 
@@ -104,7 +101,8 @@ class Trigger:
         trigger, so that the engine is compiled only once.
         """
         if not self.compiled:
-            return specialise(is_due, self.function, {"plan_now": self, "view": identity})
+            names = {"plan_now": self, "view": identity, "dereference": identity}
+            return specialise(is_due, self.function, names)
         function = uncached(self.function)
         if self._parameters == 1:
             alone = function
@@ -143,8 +141,12 @@ def plan_now(constants: Floats, arrival: Arrival) -> bool:
     raise TypeError("is_due needs a trigger, see specialise.")
 
 
-def is_due(call: TriggerCall) -> int:
-    """Return 1 if the trigger requires a plan after the arrival described by `call`, else 0."""
+def is_due(pointer: TriggerCall) -> int:
+    """Return 1 if the trigger requires a plan after the arrival that a call describes, else 0.
+
+    `pointer` is a pointer to the call.
+    """
+    call = dereference(pointer)
     arrival = Arrival(
         view(call.counts, call.counts_size),
         view(call.epoch_counts, call.counts_size),
