@@ -60,7 +60,16 @@ def put(worklist: Worklist, group: int, item: int) -> bool:
     bool
         True if the item was added, False if it was in the worklist already.
     """
-    head, after = address(worklist.head), address(worklist.after)  # no check for negative indices
+    return put_at(address(worklist.head), address(worklist.after), group, item)
+
+
+@inlined
+def put_at(head: NDArray[np.int32], after: NDArray[np.int32], group: int, item: int) -> bool:
+    """Add an item to a group of a worklist whose arrays are given as pointers; see `put`.
+
+    `head` and `after` are the arrays, changed in place. Unlike those of an array, the indices of
+    a pointer are not checked for negative numbers. Returns False if the worklist contains `item`.
+    """
     if after[item] != ABSENT:
         return False
     after[item] = head[group]
@@ -89,6 +98,17 @@ def is_empty(worklist: Worklist) -> bool:
     for group in range(worklist.head.size):
         used += worklist.head[group] != END
     return used == 0
+
+
+@inlined
+def count_items(worklist: Worklist, group: int) -> int:
+    """Return the number of items in a `group` of `worklist`."""
+    count = 0
+    item = int(worklist.head[group])
+    while item != END:
+        count += 1
+        item = int(worklist.after[item])
+    return count
 
 
 @kernel

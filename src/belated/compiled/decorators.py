@@ -44,12 +44,13 @@ def inlined(function: F) -> F:
     return _jit(function, **NO_ALLOCATION, forceinline=True)
 
 
-def uncached(function: F) -> F:
-    """Return `function` as an inlined kernel without a cache file of its own.
+def uncached(function: F, *, inline: bool = True) -> F:
+    """Return `function` as a kernel without a cache file of its own.
 
-    No file is needed, because the cached code of the callers contains the kernel.
+    No file is needed, because the cached code of the callers contains the kernel. If `inline`, it
+    is inlined into them.
     """
-    return _jit(function, **NO_ALLOCATION, forceinline=True, cached=False)
+    return _jit(function, **NO_ALLOCATION, forceinline=inline, cached=False)
 
 
 def _jit(function: F, *, cached: bool = True, **options: Any) -> F:

@@ -210,9 +210,14 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
         loops: dict[str, Any] = {}
         for width in WIDTHS:
             sizes = {"WIDTH": width, "POSITIONS": tuple(range(width)), "CONSTANTS": constants}
-            for part in (stages.back_up_stage, stages.update_touched):
-                copy = specialise(part, function, names | sizes)
-                loops[f"{part.__name__}_{width}"] = uncached(copy)
+            parts: dict[str, Any] = {}
+            for part in (stages.back_up_block, stages.update_touched, stages.back_up_stage):
+                copy = specialise(part, function, names | sizes | parts)
+                parts[part.__name__] = uncached(copy)
+            loops |= {f"{name}_{width}": part for name, part in parts.items()}
+            if width == WIDTHS[0]:
+                copy = specialise(stages.plan_two_actions, function, parts)
+                loops["plan_two_actions"] = uncached(copy, inline=False)
         loop = specialise(stages.plan_stages, function, loops, f"_{constants}")
         return Batch(rows, compile_callback(loop, stages.SIGNATURE))
     except NumbaError as error:

@@ -7,7 +7,7 @@ The capacity of a block is a power of two; a full block is moved to a new block 
 capacity. Pooled counts have one stage, which counts every step of an episode.
 """
 
-from typing import NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from belated.compiled import inlined, kernel
 from belated.episode import Ints, Shape
 
 Number = TypeVar("Number", bound=np.generic)
+
+NEW: Final = -1
+"""Result of `add` for a successor that had not been observed before."""
 
 
 class Counts(NamedTuple):
@@ -66,7 +69,7 @@ def has_room(counts: Counts, steps: int) -> bool:
 
 
 @inlined
-def add(counts: Counts, row: int, stage: int, state: int, successor: int, times: int) -> None:
+def add(counts: Counts, row: int, stage: int, state: int, successor: int, times: int) -> int:
     """Add one or more observations of the same transition to the counts.
 
     Parameters
@@ -81,16 +84,25 @@ def add(counts: Counts, row: int, stage: int, state: int, successor: int, times:
         Next state.
     times : int
         Number of observations of the transition.
+
+    Returns
+    -------
+    int
+        Position of the successor in the block of the row, or NEW if it was not in the block.
     """
-    at = counts.start[row]
-    end = at + counts.size[row]
+    counts.n[row] += times
+    counts.visits[stage, state] += times
+    first = counts.start[row]
+    at = first
+    end = first + counts.size[row]
     while at < end and counts.succ[at] < successor:
         at += 1
     if at == end or counts.succ[at] != successor:
         at = insert(counts, row, stage, successor, at)
+        counts.m[at] += times
+        return NEW
     counts.m[at] += times
-    counts.n[row] += times
-    counts.visits[stage, state] += times
+    return at - first
 
 
 @kernel

@@ -60,6 +60,7 @@ for pooled counts and a backup that reads visits, because no stage can then be s
 class Config(NamedTuple):
     """Configuration of a learner's kernels, fixed before the first episode."""
 
+    actions: int  # A
     constants: Floats  # constants of the backup
     reads: int  # inputs of the backup, as an index into READS
     reads_visits: bool  # whether the backup reads the next stage's visit counts
@@ -332,6 +333,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
             scale=base.bonus_scale,
         )
     fixed = Config(
+        actions=problem.shape.actions,
         constants=np.zeros(0),
         reads=READS_ORDER,
         reads_visits=False,

@@ -12,6 +12,7 @@ from belated.learner.counts import add, has_room
 from belated.learner.exploration import count_visit
 from belated.learner.planning.full import back_up, plan_all
 from belated.learner.planning.incremental import choose_actions, plan_changes
+from belated.learner.planning.packed import count_packed
 from belated.learner.rewards import add_reward, update_rewards
 from belated.learner.state import EPOCH, OWN, PLAN_DUE, PLANS, SINCE_PLAN, Config, LearnerState
 from belated.learner.updaters.lazy import has_grown
@@ -20,21 +21,23 @@ from belated.worklist import END, clear, put, take
 
 
 @inlined
-def absorb_transition(state: LearnerState, h: int, s: int, a: int, y: int) -> None:
+def absorb_transition(config: Config, state: LearnerState, h: int, s: int, a: int, y: int) -> None:
     """Add an observed transition to the counts of a learner.
 
     Parameters
     ----------
+    config : Config
+        Configuration of the learner.
     state : LearnerState
         State of the learner, changed in place; `state.counts` must have free capacity.
     h, s, a, y : int
         Step, state, action and next state.
     """
-    S = state.table.actions.shape[1]
-    A = state.table.q.shape[1] // S
+    S, A = state.table.actions.shape[1], config.actions
     stage = 0 if state.counts.visits.shape[0] == 1 else h
     row = (stage * S + s) * A + a
-    add(state.counts, row, stage, s, y, 1)
+    position = add(state.counts, row, stage, s, y, 1)
+    count_packed(state.scratch.packed, state.counts, stage, s, row, position)
     put(state.touched, stage, row)
 
 
@@ -60,8 +63,7 @@ def absorb_delayed(
     reward : float
         Observed reward; ignored if rewards are known.
     """
-    S = state.table.actions.shape[1]
-    A = state.table.q.shape[1] // S
+    S, A = state.table.actions.shape[1], config.actions
     stage = 0 if state.counts.visits.shape[0] == 1 else h
     row = (stage * S + s) * A + a
     if config.unknown_rewards:
@@ -122,7 +124,7 @@ def absorb(
             return i
         h, s, a, y = steps[i], states[i], actions[i], successors[i]
         if transitions:
-            absorb_transition(state, h, s, a, y)
+            absorb_transition(config, state, h, s, a, y)
         if delayed:
             absorb_delayed(config, state, h, s, a, y, rewards[i] if rewards.size > 0 else 0.0)
     return steps.size

@@ -205,7 +205,7 @@ def send(
         Delay of this feedback, in episodes.
     """
     S = run.learner.table.actions.shape[1]
-    A = run.learner.table.q.shape[1] // S
+    A = config.actions
     H = run.actions.size
     queue = run.queue
     steps = queue.actions.shape[1]
@@ -242,18 +242,17 @@ def receive(config: Config, run: RunState) -> None:
     first = 0 if steps == H else number % H
     count = steps
     if config.fixed.size > 0:
-        actions = config.fixed.shape[1] // learner.table.actions.shape[1]
-        count = count_steps(config.fixed, queue.states[slot], first, steps, actions)
+        count = count_steps(config.fixed, queue.states[slot], first, steps, config.actions)
     for j in range(count):
         s = int(queue.states[slot, j])
         a = int(queue.actions[slot, j])
         y = int(queue.states[slot, j + 1])
         if not config.late_rewards:
-            absorb_transition(learner, first + j, s, a, y)
+            absorb_transition(config, learner, first + j, s, a, y)
         reward = queue.rewards[slot, j] if config.unknown_rewards else 0.0
         absorb_delayed(config, learner, first + j, s, a, y, reward)
         if run.new_rows.size > 0:
-            note_row(run, first + j, s, a)
+            note_row(config, run, first + j, s, a)
     run.tally[ARRIVED] += 1
     # Count the episode as observed if all of its feedback has arrived.
     episode = number if steps == H else number // H
@@ -297,11 +296,13 @@ def count_steps(fixed: Floats, states: NDArray[np.int32], first: int, steps: int
 
 
 @inlined
-def note_row(run: RunState, h: int, s: int, a: int) -> None:
+def note_row(config: Config, run: RunState, h: int, s: int, a: int) -> None:
     """Append the row of a step that has arrived to the list that the trigger reads.
 
     Parameters
     ----------
+    config : Config
+        Configuration of the learner.
     run : RunState
         State of the run, changed in place. The list has free capacity, since it can hold the rows
         of a full queue.
@@ -309,7 +310,7 @@ def note_row(run: RunState, h: int, s: int, a: int) -> None:
         Step, state and action.
     """
     S = run.learner.table.actions.shape[1]
-    A = run.learner.table.q.shape[1] // S
+    A = config.actions
     stage = 0 if run.learner.counts.visits.shape[0] == 1 else h
     run.new_rows[run.tally[NEW_ROWS]] = (stage * S + s) * A + a
     run.tally[NEW_ROWS] += 1
@@ -393,7 +394,7 @@ def play(
     """
     world, exploration = truth.world, run.learner.exploration
     H, S = run.learner.table.actions.shape
-    A = run.learner.table.q.shape[1] // S
+    A = config.actions
     homogeneous = world.ptr.size - 1 == S * A
     stochastic = exploration.explore.size > 0
     s = draw(world.start_cum, 0, S, uniform(config.seed, START, label, 0))
@@ -542,7 +543,8 @@ def advance(
         # 5. Add the feedback to the queue.
         if config.late_rewards and k < options.last:
             for h in range(length):
-                absorb_transition(learner, h, run.states[h], run.actions[h], run.states[h + 1])
+                s, a, y = run.states[h], run.actions[h], run.states[h + 1]
+                absorb_transition(config, learner, h, s, a, y)
         if pieces > 1:
             run.outstanding[k - 1] = length
         group = 0

@@ -162,7 +162,7 @@ class Setting(SimulationOptions):
             rewards = self.world.reward_table()
         options = option_values(self, LearnerOptions)
         if self.planning == "none":
-            options["planning"] = "auto"
+            options["planning"] = "incremental"  # without packed counts, which only plans read
         return LearningProblem(
             shape=self.world.shape,
             base=base,

@@ -232,7 +232,7 @@ def back_up(
         h=h,
         horizon=H,
         states=S,
-        actions=table.q.shape[1] // S,
+        actions=config.actions,
         v=address(table.v[h + 1]),
         visits=address(visits),
         top=table.top[h + 1],
@@ -278,6 +278,20 @@ def tie_tolerance(config: Config) -> float:
 
 
 @inlined
+def are_seen(config: Config, state: LearnerState) -> bool:
+    """Return whether every row that can be visited has been observed, for two actions.
+
+    The last step is not examined: no plan computes its values as a whole. The counts of `state`
+    must be packed, for each step.
+    """
+    H, S = state.table.actions.shape
+    unseen = 0
+    for h in range(H - 1):
+        unseen += state.scratch.packed.unseen[h] - 2 * (S - config.reach[h])
+    return unseen == 0
+
+
+@inlined
 def back_up_stages(
     batch: Batch,
     config: Config,
@@ -287,11 +301,13 @@ def back_up_stages(
     width: int,
     until_same: bool,
     only_changed: bool,
+    chooses: bool,
 ) -> int:
     """Compute and store all values of step `first` and of the steps before it, from packed counts.
 
-    The actions in the table are not changed. `state.scratch.switched` is set to 1 at each step at
-    which they may no longer be the greedy actions, and to 0 at the other steps computed.
+    If `chooses`, the greedy actions are stored too, and `state.changed` lists where they changed.
+    Otherwise the actions in the table are not changed. `state.scratch.switched` is set to 1 at each
+    step at which they may no longer be the greedy actions, and to 0 at the other steps computed.
 
     Parameters
     ----------
@@ -311,6 +327,8 @@ def back_up_stages(
         Whether to compute only the rows with new observations at each step whose successors have
         their old values. Requires separate counts for each step, a backup that does not read
         visits, and ties that are not broken at random. `until_same` must be False.
+    chooses : bool
+        Whether to store the greedy actions. Ties must go to the first action.
 
     Returns
     -------
@@ -321,14 +339,21 @@ def back_up_stages(
     H, S = table.actions.shape
     packed = scratch.packed
     # the value of a row without observations may depend on the values of all states
-    unreachable = (S - config.reach[H]) * (table.q.shape[1] // S)
+    unreachable = (S - config.reach[H]) * config.actions
     every_state = config.reads != READS_SUCCESSORS and packed.unseen[0] > unreachable
+    two_actions = (
+        width == 2
+        and config.actions == 2
+        and only_changed
+        and not (every_state or config.monotone or config.unknown_rewards or config.fixed.size > 0)
+        and are_seen(config, state)
+    )
     call = StagesCall(
         constants=address(config.constants),
         h=first,
         horizon=H,
         states=S,
-        actions=table.q.shape[1] // S,
+        actions=config.actions,
         stages=counts.visits.shape[0],
         width=width,
         until_same=until_same,
@@ -337,6 +362,8 @@ def back_up_stages(
         monotone=config.monotone,
         reads_best=config.reads >= READS_BEST,
         reads_visits=config.reads_visits,
+        chooses=chooses,
+        two_actions=two_actions,
         tolerance=tie_tolerance(config),
         seed=config.seed,
         plan=plan,
@@ -361,6 +388,8 @@ def back_up_stages(
         switched=address(scratch.switched),
         touched_head=address(state.touched.head),
         touched_after=address(state.touched.after),
+        changed_head=address(state.changed.head),
+        changed_after=address(state.changed.after),
     )
     return batch.stages(reference(call))
 
@@ -431,7 +460,7 @@ def plan_all(batch: Batch, config: Config, state: LearnerState, plan: int) -> No
     """
     table, scratch = state.table, state.scratch
     H, S = table.actions.shape
-    A = table.q.shape[1] // S
+    A = config.actions
     for h in range(H - 1, -1, -1):
         back_up(batch, config, state, plan, h, scratch.all_rows, S * A)
         for row in range(S * A):

@@ -26,7 +26,7 @@ from belated.learner.planning.full import (
     order_states,
     tie_tolerance,
 )
-from belated.learner.planning.packed import pack, packed_width
+from belated.learner.planning.packed import pack_all, packed_width
 from belated.learner.planning.stages import store_stage
 from belated.learner.planning.stale import list_stale
 from belated.learner.state import (
@@ -41,7 +41,7 @@ from belated.learner.state import (
     PlanTable,
 )
 from belated.randomness import TIES, fill_uniforms
-from belated.worklist import put
+from belated.worklist import count_items, put
 
 
 @inlined
@@ -120,7 +120,7 @@ def maximise_changed(
     """
     table, scratch = state.table, state.scratch
     S = table.actions.shape[1]
-    A = table.q.shape[1] // S
+    A = config.actions
     v, actions = table.v[h], table.actions[h]
     top, low = table.top[h], table.low[h]
     reads_low = config.reads == READS_EXTREMES
@@ -170,17 +170,19 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     """
     table, scratch = state.table, state.scratch
     H, S = table.actions.shape
-    A = table.q.shape[1] // S
+    A = config.actions
     width = packed_width(scratch.packed, state.counts)
     dense = False  # whether most values are expected to change at every step
     only_changed = False  # whether steps without changes are skipped nevertheless
     if width > 0:
-        touched = pack(scratch.packed, state.counts, state.touched, scratch.state_of)
-        width = packed_width(scratch.packed, state.counts)  # 0 if a count is too large now
+        if not scratch.packed.valid[0]:
+            pack_all(scratch.packed, state.counts)
+            width = packed_width(scratch.packed, state.counts)  # 0 if a count is too large
         pooled = state.counts.visits.shape[0] == 1
         small = MAX_SMALL_COSTLY_STAGE if pooled else MAX_SMALL_STAGE
-        dense = small >= S * A or (pooled and 4 * touched >= S)
+        dense = small >= S * A or (pooled and 4 * count_items(state.touched, 0) >= S)
         only_changed = dense and not (pooled or config.reads_visits or config.random_ties)
+    chooses = not (config.random_ties or config.skips_explored)  # with the values of whole stages
     moved = 0  # states of step h + 1 whose value changed, in scratch.moved
     highest = -math.inf  # largest value of these states, before or after the change
     whole = False  # whether a change at step h + 1 affects every row of step h
@@ -190,8 +192,10 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         h -= 1
         # Compute whole stages where most values change.
         if width > 0 and (dense or whole or 4 * moved >= S):
-            last = back_up_stages(batch, config, state, plan, h, width, not dense, only_changed)
-            while h >= last:
+            last = back_up_stages(
+                batch, config, state, plan, h, width, not dense, only_changed, chooses
+            )
+            while h >= last and not chooses:
                 if scratch.switched[h] == 1:
                     choose_actions(config, state, plan, h)
                 h -= 1
@@ -248,7 +252,7 @@ def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> No
     """
     table, scratch = state.table, state.scratch
     S = table.actions.shape[1]
-    A = table.q.shape[1] // S
+    A = config.actions
     if not (config.random_ties or config.skips_explored):
         for s in range(config.reach[h]):
             best = first_best(table.q, h, s, A)

@@ -3,7 +3,8 @@
 `Counts` stores the successors of each row in a block of its own, anywhere in a pool. Packed counts
 store the first successor of all rows of a stage, then the second successor of all rows, and so on,
 with count 0 where a row has fewer. Counts are stored as 32-bit integers, since the conversion of
-64-bit integers to floats would take much of the time. `belated.learner.planning.stages` reads them.
+64-bit integers to floats would take much of the time. Each observation is counted in both; only the
+counts of a snapshot are copied. `belated.learner.planning.stages` reads packed counts.
 """
 
 from typing import Final, NamedTuple
@@ -11,9 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import address, inlined
-from belated.learner.counts import Counts
-from belated.worklist import END, Worklist
+from belated.compiled import address, inlined, kernel
+from belated.learner.counts import NEW, Counts
 
 WIDTHS: Final = (2, 4)
 """Numbers of successors per row for which a loop is compiled. With more successors, a stage is
@@ -35,7 +35,7 @@ class PackedCounts(NamedTuple):
     n: NDArray[np.int32]  # (stages, S * A) N'
     next_visits: NDArray[np.int32]  # (4 * S * A) visits of the successors
     unseen: NDArray[np.int64]  # (stages) number of rows without observations
-    valid: NDArray[np.bool_]  # (1) whether all rows have been packed
+    valid: NDArray[np.bool_]  # (1) whether `pack_all` has copied the first counts of the learner
     too_large: NDArray[np.bool_]  # (1) whether a count is too large, so that none can be used
 
 
@@ -71,53 +71,64 @@ def packed_width(packed: PackedCounts, counts: Counts) -> int:
     return 2 if most <= 2 else 4
 
 
-@inlined
-def pack_row(
-    packed: PackedCounts, counts: Counts, state_of: NDArray[np.int32], stage: int, at: int
-) -> None:
-    """Copy the counts of a row from `counts` to `packed`.
+@kernel
+def pack_row(packed: PackedCounts, counts: Counts, stage: int, at: int) -> None:
+    """Copy the successors and the counts of a row from `counts` to `packed`.
 
-    `at` is the number of the row within its `stage`, s * A + a, and `state_of[at]` is s. Pointers
-    are used, because they are faster than arrays, whose indices may be negative.
+    `at` is the number of the row within its `stage`, s * A + a. The row must have observations.
     """
     rows = packed.n.shape[1]
-    n, succ, m = address(packed.n[stage]), address(packed.succ[stage]), address(packed.m[stage])
     row = stage * rows + at
-    size, first = address(counts.size)[row], address(counts.start)[row]
-    if size == 0:
-        return
-    if address(counts.visits[stage])[address(state_of)[at]] > MAX_COUNT:
-        packed.too_large[0] = True
-        return
-    if n[at] == 0:
+    if packed.n[stage, at] == 0:
         packed.unseen[stage] -= 1
-    n[at] = address(counts.n)[row]
-    for j in range(size):
-        succ[j * rows + at] = address(counts.succ)[first + j]
-        m[j * rows + at] = address(counts.m)[first + j]
+    packed.n[stage, at] = counts.n[row]
+    first = counts.start[row]
+    for j in range(counts.size[row]):
+        packed.succ[stage, j * rows + at] = counts.succ[first + j]
+        packed.m[stage, j * rows + at] = counts.m[first + j]
 
 
 @inlined
-def pack(
-    packed: PackedCounts, counts: Counts, touched: Worklist, state_of: NDArray[np.int32]
-) -> int:
-    """Copy rows of `counts` to `packed`, and return the number of rows copied.
+def count_packed(
+    packed: PackedCounts, counts: Counts, stage: int, state: int, row: int, position: int
+) -> None:
+    """Repeat in `packed` an observation that has just been added to `counts`.
 
-    `touched` lists the rows with new observations, which are copied. The first call for `packed`
-    copies all rows. `state_of` holds the state of each row of a stage.
+    Parameters
+    ----------
+    packed : PackedCounts
+        Changed in place, unless it cannot be used.
+    counts : Counts
+        Counts with the observation.
+    stage, state, row : int
+        Stage, state and row of the observation.
+    position : int
+        Result of `counts.add`.
     """
+    if packed.n.size == 0 or counts.used[2] > WIDTHS[-1]:
+        return
+    rows = packed.n.shape[1]
+    if counts.visits[stage, state] > MAX_COUNT:
+        packed.too_large[0] = True
+    elif position == NEW:
+        pack_row(packed, counts, stage, row - stage * rows)
+    else:  # pointers are faster than arrays, whose indices may be negative
+        first = (WIDTHS[-1] - 1) * stage * rows  # a stage has WIDTHS[-1] times as many entries
+        address(packed.n)[row] += np.int32(1)
+        address(packed.m)[first + position * rows + row] += np.int32(1)
+
+
+@kernel
+def pack_all(packed: PackedCounts, counts: Counts) -> None:
+    """Copy all rows of `counts` to `packed`, for counts that were not added one by one."""
     stages, rows = packed.n.shape
-    if not packed.valid[0]:
-        for stage in range(stages):
-            for at in range(rows):
-                pack_row(packed, counts, state_of, stage, at)
-        packed.valid[0] = True
-        return counts.n.size
-    copied = 0
     for stage in range(stages):
-        row = int(touched.head[stage])
-        while row != END:
-            pack_row(packed, counts, state_of, stage, row - stage * rows)
-            row = int(address(touched.after)[row])
-            copied += 1
-    return copied
+        packed.unseen[stage] = rows
+        for at in range(rows):
+            packed.n[stage, at] = 0
+            if counts.size[stage * rows + at] > 0:
+                pack_row(packed, counts, stage, at)
+        for s in range(counts.visits.shape[1]):
+            if counts.visits[stage, s] > MAX_COUNT:
+                packed.too_large[0] = True
+    packed.valid[0] = True

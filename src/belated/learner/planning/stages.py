@@ -16,6 +16,7 @@ from belated.compiled import dereference, gather_tuple, inlined, load_tuple, sto
 from belated.episode import Floats
 from belated.learner.backup_call import Row, Stage, back_up_row, call_signature
 from belated.learner.planning.packed import BLOCK_ROWS
+from belated.worklist import put_at
 
 
 class StagesCall(NamedTuple):
@@ -37,12 +38,14 @@ class StagesCall(NamedTuple):
     monotone: bool  # whether no Q may become larger than in the previous plan
     reads_best: bool  # whether the backup reads the largest or the smallest value
     reads_visits: bool  # whether the backup reads visits
+    chooses: bool  # whether to store the greedy actions; if not, `switched` shows where they change
+    two_actions: bool  # whether `plan_two_actions` can be used
     tolerance: float  # see `store_stage`
     seed: np.uint64
     plan: int
     q: NDArray[np.float64]  # (horizon, states * actions) of the plan, as the next five
     v: NDArray[np.float64]  # (horizon + 1, states)
-    greedy: NDArray[np.int32]  # (horizon, states) greedy actions of the previous plan
+    greedy: NDArray[np.int32]  # (horizon, states) greedy actions
     top: NDArray[np.float64]  # (horizon + 1)
     low: NDArray[np.float64]  # (horizon + 1)
     order: NDArray[np.int32]  # not read
@@ -61,6 +64,8 @@ class StagesCall(NamedTuple):
     switched: NDArray[np.int64]  # (horizon) receives 1 or 0, see `store_stage`
     touched_head: NDArray[np.int32]  # rows with new observations, by stage: see Worklist
     touched_after: NDArray[np.int32]
+    changed_head: NDArray[np.int32]  # receives h * states + s where an action changed: see Worklist
+    changed_after: NDArray[np.int32]
 
 
 SIGNATURE: Final = call_signature(StagesCall)
@@ -90,15 +95,56 @@ def never_seen(call: StagesCall, h: int) -> int:
     return (call.states - int(reach)) * call.actions
 
 
+MOVED: Final = 1
+"""Bit of a result: a value V~_h(s) changed."""
+
+SWITCHED: Final = 2
+"""Bit of a result: an action in `call.greedy` is no longer the best one, or is tied."""
+
+UNSEEN: Final = 4
+"""Bit of the result of `update_touched`: a row without observations was found and not computed."""
+
+
+def back_up_block(call: StagesCall, h: int, begin: int, actions: int) -> None:
+    """Store Q_h(s, a) of the `BLOCK_ROWS` rows of step `h` from row `begin` on in `call.out`.
+
+    The body of the loop has no branches and no loops of unknown length, so that the compiler
+    vectorises it. In a loop of unknown length, the rows of a small stage would be computed one by
+    one. `WIDTH` successors are read for each row; unused ones have count 0 and add 0.0 to a sum,
+    which changes no bit. The results of rows without observations are not valid. `actions` is
+    `call.actions`, or a constant.
+    """
+    count = call.states * actions
+    stage_number = h if call.stages > 1 else 0
+    packed, first = 4 * count * stage_number, count * stage_number
+    constants = load_tuple(call.constants, 0, 1, CONSTANTS)
+    for i in range(begin, begin + BLOCK_ROWS):
+        stage = Stage(
+            h,
+            call.horizon,
+            gather_tuple(call.v, (h + 1) * call.states, call.succ, packed + i, count, WIDTH),
+            load_tuple(call.next_visits, i, count, WIDTH),
+            call.top[h + 1],
+            call.low[h + 1],
+            view(call.order, call.states),
+            call.seed,
+            call.plan,
+            0,
+        )
+        m = load_tuple(call.m, packed + i, count, WIDTH)
+        s = i // actions
+        reward = load_tuple(call.rewards, h * count + i, 1, 1)[0]
+        # known to be positive, which removes the other branch
+        n = max(load_tuple(call.n, first + i, 1, 1)[0], np.int32(1))
+        row = Row(s, i - s * actions, n, reward, 0, WIDTH, POSITIONS, m, first + i)
+        store_output(call.out, i, back_up_row(constants, stage, row))
+
+
 def back_up_stage(call: StagesCall, h: int, states: int) -> None:
     """Store Q_h(s, a) of all rows of the first `states` states of step `h` in `call.out`.
 
-    The body of the main loop has no branches and no loops of unknown length, so that the compiler
-    vectorises it. It computes blocks of `BLOCK_ROWS` rows, because in a loop of unknown length the
-    rows of a small stage would be computed one by one. The last block may overlap the one before
-    it, or contain rows of further states, which are not used. `WIDTH` successors are read for each
-    row; unused ones have count 0 and add 0.0 to a sum, which changes no bit. Rows without
-    observations are computed in a second loop.
+    Rows are computed in blocks. The last block may overlap the one before it, or contain rows of
+    further states, which are not used. Rows without observations are computed in a second loop.
     """
     S, count = call.states, call.states * call.actions
     rows = states * call.actions
@@ -115,36 +161,14 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
             for i in range(WIDTH * count):
                 call.next_visits[i] = np.int32(call.visits[visited + call.succ[packed + i]])
     # Rows with observations.
-    constants = load_tuple(call.constants, 0, 1, CONSTANTS)
-    order = view(call.order, S)
-    top, low = call.top[h + 1], call.low[h + 1]
-    rewards = h * count
     for block in range((rows + BLOCK_ROWS - 1) // BLOCK_ROWS):
-        begin = min(block * BLOCK_ROWS, count - BLOCK_ROWS)
-        for i in range(begin, begin + BLOCK_ROWS):
-            stage = Stage(
-                h,
-                call.horizon,
-                gather_tuple(call.v, after, call.succ, packed + i, count, WIDTH),
-                load_tuple(call.next_visits, i, count, WIDTH),
-                top,
-                low,
-                order,
-                call.seed,
-                call.plan,
-                0,
-            )
-            m = load_tuple(call.m, packed + i, count, WIDTH)
-            s = i // call.actions
-            a = i - s * call.actions
-            reward = load_tuple(call.rewards, rewards + i, 1, 1)[0]
-            # known to be positive, which removes the other branch
-            n = max(load_tuple(call.n, first + i, 1, 1)[0], np.int32(1))
-            row = Row(s, a, n, reward, 0, WIDTH, POSITIONS, m, first + i)
-            store_output(call.out, i, back_up_row(constants, stage, row))
+        back_up_block(call, h, min(block * BLOCK_ROWS, count - BLOCK_ROWS), call.actions)
     # Rows without observations.
     if call.unseen[stage_number] == never_seen(call, h):
         return
+    constants = load_tuple(call.constants, 0, 1, CONSTANTS)
+    order = view(call.order, S)
+    rewards = h * count
     visits = view(call.no_visits, S)
     if h < call.horizon - 1:
         visits = view(call.visits, visited + S)[visited:]
@@ -153,8 +177,8 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
         call.horizon,
         view(call.v, after + S)[after:],
         visits,
-        top,
-        low,
+        call.top[h + 1],
+        call.low[h + 1],
         order,
         call.seed,
         call.plan,
@@ -173,24 +197,15 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
             call.out[i] = value
 
 
-MOVED: Final = 1
-"""Bit of the result of `update_touched`: a value V~_h(s) changed."""
-
-SWITCHED: Final = 2
-"""Bit of the result of `update_touched`: an action is no longer the best one."""
-
-UNSEEN: Final = 4
-"""Bit of the result of `update_touched`: a row without observations was found and not computed."""
-
-
-def update_touched(call: StagesCall, h: int) -> int:
+def update_touched(call: StagesCall, h: int, actions: int) -> int:
     """Compute and store the values of the rows of step `h` that have new observations.
 
     All other values of the step must be up to date, and ties must go to the first action.
+    `actions` is `call.actions`, or a constant.
 
     Returns the sum of the bits `MOVED`, `SWITCHED` and `UNSEEN` that apply.
     """
-    S, A = call.states, call.actions
+    S, A = call.states, actions
     count = S * A
     packed, first, after, state = 4 * count * h, count * h, (h + 1) * S, h * S
     found = 0
@@ -299,6 +314,26 @@ def store_stage(
 
 
 @inlined
+def choose_first(call: StagesCall, h: int, states: int) -> None:
+    """Store the greedy actions of the first `states` states of step `h`; ties go to the first.
+
+    The index h * S + s of each state whose action changes is added to the worklist `changed`.
+    """
+    A, state = call.actions, h * call.states
+    for s in range(state, state + states):
+        best = 0
+        if A == 2:  # without a branch, which would often be mispredicted
+            best = int(call.q[2 * s + 1] > call.q[2 * s])
+        else:
+            for a in range(1, A):
+                if call.q[s * A + a] > call.q[s * A + best]:
+                    best = a
+        if best != call.greedy[s]:
+            call.greedy[s] = best
+            put_at(call.changed_head, call.changed_after, h, s)
+
+
+@inlined
 def store_extremes(call: StagesCall, h: int, states: int) -> None:
     """Store the largest and the smallest V~_h(s) of step `h` in `call.top` and `call.low`.
 
@@ -311,6 +346,58 @@ def store_extremes(call: StagesCall, h: int, states: int) -> None:
         low = min(low, call.v[s])
     call.top[h] = top
     call.low[h] = low
+
+
+@inlined
+def store_block(call: StagesCall, h: int, begin: int) -> int:
+    """Store the new values of a block of rows of step `h`, for two actions.
+
+    Q is read from `call.out`. `begin` is the first row of the block. Ties go to the first action.
+    The loop has a constant length, so that the compiler uses vector instructions only.
+
+    Returns the sum of the bits `MOVED` and `SWITCHED` that apply.
+    """
+    first, state = h * 2 * call.states + begin, h * call.states + begin // 2
+    moved = switched = 0
+    for i in range(BLOCK_ROWS // 2):
+        x, y = call.out[begin + 2 * i], call.out[begin + 2 * i + 1]
+        call.q[first + 2 * i] = x
+        call.q[first + 2 * i + 1] = y
+        new = y if y > x else x
+        switched += (y > x) != (call.greedy[state + i] == 1)
+        moved += new != call.v[state + i]
+        call.v[state + i] = new
+    return (MOVED if moved > 0 else 0) | (SWITCHED if switched > 0 else 0)
+
+
+def plan_two_actions(pointer: StagesCall) -> int:
+    """Do what `plan_stages` does, in less time, in the most common case.
+
+    `pointer` is a pointer to a `call` with two actions, at most two successors of each row,
+    `call.only_changed`, `call.chooses`, and no fixed values. All rows of states within `call.reach`
+    must have been observed, except at step `call.h`, the last one. Q may become larger.
+
+    The values of some further states are stored, which are not valid.
+    """
+    call = dereference(pointer)
+    S = call.states
+    moved = False  # whether a value of step h + 1 changed
+    for h in range(call.h, -1, -1):
+        states = int(call.reach[h])
+        if moved:
+            found = 0
+            for block in range((2 * states + BLOCK_ROWS - 1) // BLOCK_ROWS):
+                begin = min(block * BLOCK_ROWS, 2 * S - BLOCK_ROWS)
+                back_up_block(call, h, begin, 2)
+                found |= store_block(call, h, begin)
+        else:
+            found = update_touched(call, h, 2)
+        moved = (found & MOVED) != 0
+        if (found & SWITCHED) != 0:
+            choose_first(call, h, states)
+        if call.reads_best and moved:
+            store_extremes(call, h, states)
+    return 0
 
 
 back_up_stage_2 = back_up_stage_4 = back_up_stage
@@ -326,10 +413,10 @@ def plan_stages(pointer: StagesCall) -> int:
 
     The following arrays in `call` are changed in place: the values `q` and `v`; `switched`, which
     is set to 1 at each step at which an action in `call.greedy` is no longer the best one or is
-    tied, and to 0 at the other steps computed; and, if the backup reads them, `top` and `low`, the
-    largest and the smallest value of each step. The loop ends after step 0 or, if
-    `call.until_same`, after the first step at which no value changed. Returns the last step
-    computed.
+    tied, and to 0 at the other steps computed; if `call.chooses`, `greedy` and the list `changed`;
+    and, if the backup reads them, `top` and `low`, the largest and the smallest value of each step.
+    The loop ends after step 0 or, if `call.until_same`, after the first step at which no value
+    changed. Returns the last step computed.
 
     Values of states that `call.reach` excludes are not computed unless `call.every_state`.
 
@@ -338,6 +425,8 @@ def plan_stages(pointer: StagesCall) -> int:
     whole: only these rows of it are.
     """
     call = dereference(pointer)
+    if call.two_actions:
+        return plan_two_actions(pointer)
     S, count = call.states, call.states * call.actions
     out = view(call.out, count)
     moved = not call.only_changed  # whether a value of step h + 1 changed
@@ -345,11 +434,16 @@ def plan_stages(pointer: StagesCall) -> int:
         states = S if call.every_state else int(call.reach[h])
         moved_alone = False
         if not moved:
-            found = update_touched_2(call, h) if call.width == 2 else update_touched_4(call, h)
+            A = call.actions
+            found = (
+                update_touched_2(call, h, A) if call.width == 2 else update_touched_4(call, h, A)
+            )
             moved_alone = (found & MOVED) != 0
             if (found & UNSEEN) == 0:
                 moved = moved_alone
                 call.switched[h] = (found & SWITCHED) != 0
+                if (found & SWITCHED) != 0 and call.chooses:
+                    choose_first(call, h, states)
                 if call.reads_best and moved:
                     store_extremes(call, h, states)
                 continue
@@ -368,6 +462,8 @@ def plan_stages(pointer: StagesCall) -> int:
         moved, switched = store_stage(out, q, v, greedy, call.monotone, call.tolerance)
         moved = moved or moved_alone
         call.switched[h] = switched
+        if switched and call.chooses:
+            choose_first(call, h, states)
         if call.reads_best and moved:
             store_extremes(call, h, states)
         if call.until_same and not moved:
