@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints
 from belated.exact.values import as_mask, cell_value, q_value
-from belated.mdp.model import DRAWS, MDP
+from belated.mdp.model import DRAWS, MDP, row_of
 from belated.worklist import END, Worklist, put, take
 
 
@@ -34,10 +34,17 @@ class WorldArrays(NamedTuple):
     allowed: Bools  # (H, S, A) mask of the allowed actions; (0, 0, 0) if all are allowed
     back_ptr: Ints  # (stages * S + 1)
     back_row: NDArray[np.int32]  # rows within their stage, s * A + a
+    depends: Bools  # (H * S) whether V^pi_h(s) depends on pi, the actions of a policy
 
 
-def world_arrays(world: MDP) -> WorldArrays:
-    """Return the arrays of `world` in the form that compiled functions take."""
+def world_arrays(world: MDP, v_star: Floats) -> WorldArrays:
+    """Return the arrays of `world` in the form that compiled functions take.
+
+    `v_star` are its optimal values, of shape (H + 1, S).
+    """
+    allowed = as_mask(world.shape.allowed)
+    depends = np.zeros(world.shape.horizon * world.shape.states, np.bool_)
+    find_dependent(world.ptr, world.succ, world.prob, world.rewards, allowed, v_star, depends)
     S, A = world.shape.states, world.shape.actions
     rows = np.repeat(np.arange(world.ptr.size - 1), np.diff(world.ptr))
     stage, row = np.divmod(rows, S * A)
@@ -53,10 +60,71 @@ def world_arrays(world: MDP) -> WorldArrays:
         world.rewards,
         DRAWS.index(world.reward_draws),
         world.start_cum,
-        as_mask(world.shape.allowed),
+        allowed,
         back_ptr,
         row[order].astype(np.int32),
+        depends,
     )
+
+
+@kernel
+def find_dependent(
+    ptr: Ints,
+    succ: NDArray[np.int32],
+    prob: Floats,
+    rewards: Floats,
+    allowed: Bools,
+    v_star: Floats,
+    depends: Bools,
+) -> None:
+    """Find the cells whose value depends on the actions of the policy.
+
+    The value does not depend on them if it is the same for each action, to the bit, and if this
+    holds for all possible successors, too. It is then the optimal value.
+
+    Parameters
+    ----------
+    ptr, succ, prob, rewards : ndarray
+        Arrays of an `MDP`.
+    allowed : Bools
+        Mask of the allowed actions; see `WorldArrays`.
+    v_star : Floats
+        (H + 1, S) optimal values.
+    depends : Bools
+        (H * S) receives the result for each cell h * S + s.
+    """
+    A = rewards.shape[2]
+    H, S = v_star.shape[0] - 1, v_star.shape[1]
+    for h in range(H - 1, -1, -1):
+        for s in range(S):
+            found = False
+            for a in range(A):
+                if found or (allowed.size > 0 and not allowed[h, s, a]):
+                    continue
+                found = q_value(ptr, succ, prob, rewards, v_star[h + 1], h, s, a) != v_star[h, s]
+                row = row_of(ptr, rewards, h, s, a)
+                for j in range(ptr[row], ptr[row + 1]):
+                    if h < H - 1 and depends[(h + 1) * S + succ[j]]:
+                        found = True
+                        break
+            depends[h * S + s] = found
+
+
+@inlined
+def has_effect(world: WorldArrays, explore: Bools, epsilon: float, changed: Worklist) -> bool:
+    """Return whether a change of the policy in the cells listed in `changed` can change its value.
+
+    `world` is the world, and `explore` and `epsilon` are parts of the policy; see `cell_value`. The
+    value of a stochastic policy is a mean over actions, which is rounded even if all are equal.
+    """
+    stochastic = explore.size > 0 or epsilon > 0.0
+    effect = False
+    for h in range(changed.head.size):
+        cell = int(changed.head[h])
+        while cell != END:
+            effect |= stochastic or world.depends[cell]
+            cell = int(changed.after[cell])
+    return effect
 
 
 @inlined

@@ -262,7 +262,7 @@ class Player:
         self.saver: RunSaver | None = None
         self.last_instance = 0
         v_star = optimal_table(world)
-        self.truth = engine.Truth(world_arrays(world), v_star[0])
+        self.truth = engine.Truth(world_arrays(world, v_star), v_star[0])
         self.v_star = v_star[: problem.shape.horizon if everywhere else 0]
         self.reach = find_reach(world, problem)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from belated.compiled import address, inlined, kernel, reference
 from belated.delays.selector import BY_RETURN, Selector, select_group
 from belated.episode import Floats, Ints
-from belated.exact.incremental import WorldArrays, reevaluate
+from belated.exact.incremental import WorldArrays, has_effect, reevaluate
 from belated.exact.values import evaluate
 from belated.learner.backup import Batch
 from belated.learner.counts import has_room
@@ -170,8 +170,12 @@ def plan_and_evaluate(
     epsilon = learner.exploration.epsilon
     if partial:
         changed, updated = learner.changed, learner.scratch.moved
-        if not is_empty(changed):  # the call is expensive in small worlds
+        if is_empty(changed):  # the other calls are expensive in small worlds
+            return
+        if has_effect(world, explore, epsilon, changed):
             reevaluate(world, actions, explore, epsilon, changed, v_pi, updated)
+        else:
+            clear(changed)
     else:
         arrays = world.ptr, world.succ, world.prob, world.rewards
         evaluate(*arrays, actions, explore, epsilon, world.allowed, v_pi)
