@@ -72,6 +72,16 @@ from_bits: Any = intrinsic(_from_bits) if JIT else python_from_bits
 
 
 @inlined
+def round_down(y: float) -> float:
+    """Return the largest integer that is at most `y`, for |y| < 2**51, as a float.
+
+    This is faster than `math.floor` where the result is used as a float.
+    """
+    k = (y + INTEGER_OFFSET) - INTEGER_OFFSET  # y rounded to the nearest integer
+    return k - 1.0 if k > y else k
+
+
+@inlined
 def scale_by_power(y: float, k: int) -> float:
     """Return `y` * 2**`k`, for `y` in [1/2, 4] and |k| < 1080.
 
@@ -160,7 +170,7 @@ def exp(x: float) -> float:
     if x < -745.1332191019411:
         return 0.0
     # x = k ln 2 + r with |r| <= ln(2) / 2
-    k = int(math.floor(x * INVERSE_LN2 + 0.5))  # noqa: RUF046 -- a float on a GPU
+    k = round_down(x * INVERSE_LN2 + 0.5)
     high = x - k * LN2_HIGH
     low = k * LN2_LOW
     r = high - low
@@ -177,7 +187,8 @@ def exp(x: float) -> float:
             )
         )
     )
-    return scale_by_power(1.0 + ((r * c) / (2.0 - c) - low + high), k)
+    power = to_bits(k + INTEGER_OFFSET) - INTEGER_BITS  # k as an integer
+    return scale_by_power(1.0 + ((r * c) / (2.0 - c) - low + high), power)
 
 
 @inlined
@@ -217,10 +228,7 @@ def expm1_negative(x: float) -> float:
     k = 0.0
     c = 0.0  # rounding error of the reduced argument
     if x < -0.34657359027997264:  # -ln(2) / 2
-        y = x * INVERSE_LN2 + 0.5
-        k = (y + INTEGER_OFFSET) - INTEGER_OFFSET  # y rounded to the nearest integer
-        if k > y:
-            k -= 1.0  # y rounded down
+        k = round_down(x * INVERSE_LN2 + 0.5)
         high = x - k * LN2_HIGH
         low = k * LN2_LOW
         x = high - low

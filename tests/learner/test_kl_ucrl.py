@@ -244,6 +244,19 @@ def test_scale_zero_believes_the_counts(form: str) -> None:
     assert value(KL_UCRL(form=form, scale=0.0), stage, row) == 0.5 + 1.35  # type: ignore[arg-type]
 
 
+@pytest.mark.plain
+def test_bounds_on_the_duality_gap_decide_as_the_gap_does() -> None:
+    random = np.random.default_rng(12)
+    sizes = np.concatenate(
+        [[0.0, 5e-324, 1e-16, 0.5, 1.0, 2.0, 800.0], 10 ** random.uniform(-18, 1, 300)]
+    )
+    for x in (*sizes.tolist(), *(-sizes).tolist()):
+        gap = 2.5 * abs(expm1(x))
+        near = (math.nextafter(gap, -1.0), gap, math.nextafter(gap, math.inf))
+        for limit in (*near, 0.0, 0.25 * gap, 0.7 * gap, 1.4 * gap, 4.0 * gap):
+            assert kl_ucrl.is_gap_small(2.5, x, limit) == (gap <= limit)
+
+
 @pytest.mark.parametrize(("form", "reads"), [("exact", "best"), ("bonus", "extremes")])
 def test_a_compiled_plan_backs_up_every_row(form: str, reads: str) -> None:
     base = KL_UCRL(form=form, scale=0.2)  # type: ignore[arg-type]

@@ -12,6 +12,7 @@ from belated.episode import Ints
 from belated.learner.backup import Backup
 from belated.learner.backup_call import TERM_SLOTS
 from belated.learner.bases import kl_ucrl
+from belated.learner.planning.pairs import MIN_PAIRS
 from belated.learner.problem import LearningProblem
 from belated.learner.state import empty_state
 from learner_rows import make
@@ -20,11 +21,15 @@ SHAPE = bl.Shape(7, 3, 4)
 H, S, A = SHAPE.table
 
 
-def narrow_counts(rng: np.random.Generator, *, most: float) -> Ints:
-    """Return counts in which most rows have two successors, and some have none, one or three."""
+def narrow_counts(rng: np.random.Generator, *, most: float, pairs: float = 0.7) -> Ints:
+    """Return counts in which a share `pairs` of the rows has two successors.
+
+    The other rows have none, one or three. `most` is about the largest count.
+    """
+    other = (1 - pairs) / 3
     m = np.zeros((H, S, A, S), np.int64)
     for h, s, a in np.ndindex(H, S, A):
-        for y in rng.choice(S, rng.choice(4, p=[0.1, 0.1, 0.7, 0.1]), replace=False):
+        for y in rng.choice(S, rng.choice(4, p=[other, other, pairs, other]), replace=False):
             m[h, s, a, y] = 1 + int(most ** rng.random())
     return m
 
@@ -44,6 +49,16 @@ def test_rows_computed_several_at_a_time_have_the_bits_of_the_backup(scale: floa
     for most in (3.0, 1e2, 1e5):
         m = narrow_counts(rng, most=most)
         assert_rows_have_the_bits_of_the_backup(bl.KL_UCRL(scale=scale), m)
+
+
+def test_few_pairs_have_the_bits_of_the_backup() -> None:
+    rng = np.random.default_rng(6)
+    numbers = set()
+    for _ in range(5):
+        m = narrow_counts(rng, most=1e2, pairs=0.1)
+        numbers |= set(((m > 0).sum(axis=-1) == 2).sum(axis=(1, 2)).tolist())
+        assert_rows_have_the_bits_of_the_backup(bl.KL_UCRL(scale=0.1), m)
+    assert {MIN_PAIRS - 1, MIN_PAIRS} <= numbers
 
 
 def test_a_pair_is_left_to_the_backup_only_if_it_takes_a_search() -> None:

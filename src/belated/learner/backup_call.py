@@ -212,8 +212,9 @@ def back_up_pair(constants: NDArray[np.float64], stage: Stage, row: Row, terms: 
 
 
 @inlined
-def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> None:
-    """Do nothing; `specialise` replaces this placeholder by a copy of `pairs.back_up_pairs`."""
+def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
+    """Return False; `specialise` replaces this placeholder by a copy of `pairs.back_up_pairs`."""
+    return False
 
 
 def with_terms_only(
@@ -290,14 +291,15 @@ def back_up_rows(pointer: BackupCall) -> int:
         back_up_with_weights(call, constants, stage)
         return call.row_count
     count = call.states * call.actions
+    pairs_computed = False
     if HAS_PAIRS:
-        back_up_pairs(call, constants, stage)
+        pairs_computed = back_up_pairs(call, constants, stage)
     pair = 0  # number of rows with two successors so far
     for i in range(call.row_count):
         at = int(call.rows[i])
         row = read_row(call, at)
         n = row.n
-        if HAS_PAIRS and row.hi - row.lo == 2:
+        if HAS_PAIRS and pairs_computed and row.hi - row.lo == 2:
             call.out[i] = call.pairs[pair]
             pair += 1
             if call.out[i] == call.out[i]:  # not NaN

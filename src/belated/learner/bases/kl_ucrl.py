@@ -132,6 +132,22 @@ def positive_root(b: float, c: float) -> float:
 
 
 @inlined
+def is_gap_small(nu_gap: float, x: float, limit: float) -> bool:
+    """Return whether `nu_gap` * abs(expm1(`x`)) <= `limit`, where `nu_gap` is at least 0.
+
+    Let m = min(|x|, 1). Then |expm1(x)| is at least m / 2 and, if m < 1, at most 2 m; expm1 is
+    computed only if these bounds do not decide. They hold for the computed expm1, too, and the
+    rounded product is monotone in its factors, so that the result is never different.
+    """
+    m = min(abs(x), 1.0)
+    if nu_gap * (0.5 * m) > limit:
+        return False
+    if m < 1.0 and nu_gap * (2.0 * m) <= limit:
+        return True
+    return nu_gap * abs(expm1(x)) <= limit
+
+
+@inlined
 def gap_of_mean(stage: Stage, row: Row) -> tuple[float, float]:
     """Return the largest V over the observed states, and the mean distance of V from it.
 
@@ -193,6 +209,16 @@ def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkag
             gain -= nu_gap * expm1_negative(f - eps)
         return max(centre, min(best, centre + gain))
 
+    # Newton's step from the smallest offset, on ln(e^f - 1), which is nearly linear in ln offset:
+    # it behaves like f at a small offset and like ln f at a large one. This long chain of dependent
+    # operations comes first, so that the processor executes the bracket at the same time.
+    target = eps + log(-shrinkage)
+    lo = log(offset)
+    newton = math.inf
+    if descent > 0.0:
+        factor = -expm1_negative(-f)
+        newton = lo + (f + log(factor) - target) * factor / (offset * descent)
+
     # Bracket ln offset: f <= ln(1 + Var / (offset (offset + mean_gap))), so that the root of
     # f = eps is at most the offset at which the right side is eps.
     c = 0.0
@@ -200,30 +226,23 @@ def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkag
         gap = top - stage.v[row.succ[j]] - mean_gap
         c += row.m[j] * (gap * gap)
     c /= row.n * expm1(min(eps, 700.0))
-    lo = log(offset)
     hi = log(max(offset, positive_root(mean_gap, c)))
 
-    # Newton's method, safeguarded by bisection, on ln(e^f - 1), which is nearly linear in
-    # ln offset: it behaves like f at a small offset and like ln f at a large one.
-    target = eps + log(-shrinkage)
-    log_offset = log(max(offset, positive_root(mean_gap, 0.5 * c)))
-    if descent > 0.0:
-        factor = -expm1(-f)
-        step = (f + log(factor) - target) * factor / (offset * descent)
-        log_offset = min(log_offset, lo + step)
+    # Newton's method, safeguarded by bisection.
+    log_offset = min(log(max(offset, positive_root(mean_gap, 0.5 * c))), newton)
     for _ in range(MAX_ITERATIONS):
         if not lo < log_offset < hi:
             log_offset = 0.5 * (lo + hi)
         offset = exp(log_offset)
         f, descent, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, offset)
-        if nu_gap * abs(expm1(f - eps)) <= MAX_RELATIVE_GAP * mean_gap:
+        if is_gap_small(nu_gap, f - eps, MAX_RELATIVE_GAP * mean_gap):
             break
         if f > eps:
             lo = log_offset
         else:
             hi = log_offset
         if f > 0.0 and descent > 0.0:
-            factor = -expm1(-f)
+            factor = -expm1_negative(-f)
             log_offset += (f + log(factor) - target) * factor / (offset * descent)
         else:
             log_offset = hi

@@ -27,6 +27,10 @@ that the compiler would process one by one. The results of the additional rows a
 FIELDS: Final = 8
 """Number of inputs of each row."""
 
+MIN_PAIRS: Final = 3
+"""Smallest number of rows with two successors that are computed several at a time. One or two rows
+take as long as a full set of lanes, and the time is lost if the backup must compute them again."""
+
 POSITIONS: Final[Any] = (0, 1)
 """Indices of the successors, passed to the backup as `row.succ`."""
 
@@ -36,11 +40,12 @@ def pair_memory(rows: int) -> int:
     return (1 + FIELDS) * (rows + LANES)
 
 
-def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> None:
+def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
     """Compute Q_h(s, a) of the rows in `call.rows` that have exactly two successors.
 
     The values are stored at the beginning of `call.pairs`, in the order of the rows; a value is NaN
-    if the backup must compute it. The terms of these rows are updated.
+    if the backup must compute it. The terms of these rows are updated. Nothing is computed if there
+    are fewer than `MIN_PAIRS` such rows.
 
     Parameters
     ----------
@@ -50,7 +55,14 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
         Constants of the backup.
     stage : Stage
         Inputs of the backup that are common to all rows.
+
+    Returns
+    -------
+    bool
+        Whether the values were computed.
     """
+    if call.row_count < MIN_PAIRS:
+        return False
     # Gather the inputs.
     stride = call.states * call.actions + LANES
     found = 0
@@ -74,6 +86,8 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
             call.pairs[to + 6 * stride] = call.first_terms[slot]
             call.pairs[to + 7 * stride] = call.second_terms[slot]
             found += 1
+    if found < MIN_PAIRS:
+        return False
     # Compute the values.
     for i in range((found + LANES - 1) // LANES * LANES):
         v, m, n, reward, terms = (
@@ -97,3 +111,4 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
         )
         row = Row(0, 0, n, reward, 0, 2, POSITIONS, m, 0)
         call.pairs[i] = back_up_pair(constants, pair, row, terms)
+    return True
