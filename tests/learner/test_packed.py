@@ -8,17 +8,24 @@ import pytest
 import belated as bl
 from belated.compiled import JIT
 from belated.learner.backup import compile_batch
-from belated.learner.counts import add, empty_counts
-from belated.learner.planning.packed import empty_packed, pack, packed_width
+from belated.learner.counts import add, empty_counts, to_dense
+from belated.learner.planning.full import are_seen
+from belated.learner.planning.packed import count_packed, empty_packed, pack_all, packed_width
 from belated.learner.problem import LearningProblem
-from belated.learner.state import configure, empty_state, plans_whole_stages, with_room_for
+from belated.learner.state import (
+    PLANS,
+    LearnerState,
+    configure,
+    empty_state,
+    plans_whole_stages,
+    with_room_for,
+)
 from belated.learner.updating import absorb, make_plan
 from belated.papers.howson2021.base import Published
-from belated.worklist import empty_worklist, put
+from belated.worklist import clear, members
 
 SHAPE = bl.Shape(5, 2, 4)
 H, S, A = SHAPE.table
-STATE_OF = np.repeat(np.arange(S, dtype=np.int32), A)
 BASES = {
     "published": Published(ties="random"),
     "ubev": bl.UBEV(scale=0.1),
@@ -78,23 +85,74 @@ def test_plans_of_whole_stages_are_those_of_full_planning(
             assert getattr(one.table, part).tobytes() == getattr(other.table, part).tobytes()
 
 
-def test_packed_counts_are_the_counts_by_successor() -> None:
-    counts = empty_counts(SHAPE, 1)
-    packed = empty_packed(1, S * A)
-    touched = empty_worklist(groups=1, items=S * A)
-    add(counts, 3, 0, 1, 4, 2)
-    pack(packed, counts, touched, STATE_OF)  # the first call packs every row
-    assert (packed.succ[0, 3], packed.m[0, 3]) == (4, 2)
-    assert packed.unseen[0] == S * A - 1
-    add(counts, 3, 0, 1, 2, 5)
-    pack(packed, counts, touched, STATE_OF)
-    assert packed.succ[0, 3] == 4  # later calls pack only the rows listed
-    put(touched, 0, 3)
-    pack(packed, counts, touched, STATE_OF)
-    second = S * A + 3
-    assert packed.succ[0, [3, second]].tolist() == [2, 4]
-    assert packed.m[0, [3, second]].tolist() == [5, 2]
-    assert packed.unseen[0] == S * A - 1
+@needs_compiler
+@pytest.mark.parametrize("base", ["ubev", "ucbvi-ch", "two_term", "simplified_bernstein"])
+def test_plans_from_a_few_new_observations_are_those_of_full_planning(base: str) -> None:
+    problem = make_problem(BASES[base])
+    config, rule = configure(problem, 0), problem.backup_rule
+    full = config._replace(incremental=False)
+    batch = compile_batch(rule.backup, rule.constants.size)  # type: ignore[arg-type]
+    rng = np.random.default_rng(0)
+    every_row = [each.ravel() for each in np.indices((H, S, A))]
+    learners = [with_room_for(empty_state(problem), 1_000) for _ in range(2)]
+    changes = 0
+    for count in (0, 1, 2, 3, 1, 5, 1, 1, 40, 1, 2, 1):
+        steps = random_steps(rng, count, 2) if count else (*every_row, every_row[1])
+        before = learners[0].table.actions.copy()
+        for learner, setup in zip(learners, (config, full), strict=True):
+            absorb(setup, learner, 0, *steps, np.zeros(0), True, True)
+            make_plan(batch, setup, learner, True, 0.0)
+        one, other = (learner.table for learner in learners)
+        for part in ("q", "v", "actions"):
+            assert getattr(one, part).tobytes() == getattr(other, part).tobytes()
+        changed = members(learners[0].changed)
+        clear(learners[0].changed)
+        if learners[0].numbers[PLANS] > 1:  # the first plan lists no changes
+            assert changed.tolist() == np.flatnonzero(before != one.actions).tolist()
+            changes += changed.size
+    assert are_seen(config, learners[0])  # so that `plan_two_actions` was used
+    assert changes > 0
+
+
+def packed_learner(steps: tuple[Any, ...]) -> LearnerState:
+    """Return a learner whose packed counts have followed `steps`."""
+    problem = make_problem(bl.UCBVI_CH())
+    state = with_room_for(empty_state(problem), steps[0].size)
+    absorb(configure(problem, 0), state, 0, *steps, np.zeros(0), True, True)
+    return state
+
+
+@needs_compiler
+@pytest.mark.parametrize("successors", [1, 2, 4])
+def test_packed_counts_follow_the_observations(successors: int) -> None:
+    state = packed_learner(random_steps(np.random.default_rng(1), 300, successors))
+    packed, n, m = state.scratch.packed, *to_dense(SHAPE, state.counts)
+    assert packed.n.tolist() == n.reshape(H, S * A).tolist()
+    assert packed.unseen.tolist() == (n == 0).sum((1, 2)).tolist()
+    for h, s, a in np.argwhere(n > 0):
+        found = np.zeros(S, int)
+        row = slice(s * A + a, None, S * A)
+        np.add.at(found, packed.succ[h, row], packed.m[h, row])
+        assert found.tolist() == m[h, s, a].tolist()
+
+
+@needs_compiler
+def test_copied_counts_are_those_that_followed_the_observations() -> None:
+    state = packed_learner(random_steps(np.random.default_rng(2), 300, 3))
+    copy = empty_packed(H, S * A)
+    pack_all(copy, state.counts)
+    for name in ("succ", "m", "n", "unseen"):
+        found, expected = getattr(copy, name), getattr(state.scratch.packed, name)
+        assert found.tobytes() == expected.tobytes()
+    assert copy.valid[0]
+
+
+@needs_compiler
+def test_packed_counts_stay_in_their_memory_if_a_row_has_too_many_successors() -> None:
+    steps = np.zeros(6, np.int64), np.zeros(6, np.int64), np.zeros(6, np.int64), np.arange(6) % S
+    state = packed_learner(steps)
+    assert packed_width(state.scratch.packed, state.counts) == 0
+    assert not state.scratch.packed.m[1:].any()
 
 
 @pytest.mark.parametrize(("successors", "width"), [(0, 2), (2, 2), (3, 4), (4, 4), (5, 0)])
@@ -108,12 +166,13 @@ def test_the_width_is_that_of_the_row_with_most_successors(successors: int, widt
 
 def test_counts_that_are_too_large_are_not_read_from_packed_counts() -> None:
     counts, packed = empty_counts(SHAPE, 1), empty_packed(1, S * A)
-    touched = empty_worklist(groups=1, items=S * A)
-    put(touched, 0, 3)
     for times, width in ((2**31 - 1, 2), (1, 0)):
-        add(counts, 3, 0, 3 // A, 4, times)
-        pack(packed, counts, touched, STATE_OF)
+        position = add(counts, 3, 0, 3 // A, 4, times)
+        count_packed(packed, counts, 0, 3 // A, 3, position)
         assert packed_width(packed, counts) == width
+    packed = empty_packed(1, S * A)
+    pack_all(packed, counts)
+    assert packed_width(packed, counts) == 0
 
 
 def test_large_problems_with_a_table_for_each_step_are_planned_row_by_row() -> None:

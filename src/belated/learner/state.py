@@ -60,7 +60,7 @@ for pooled counts and a backup that reads visits, because no stage can then be s
 class Config(NamedTuple):
     """Configuration of a learner's kernels, fixed before the first episode."""
 
-    actions: int  # A
+    actions: int  # number of actions, A
     constants: Floats  # constants of the backup
     reads: int  # inputs of the backup, as an index into READS
     reads_visits: bool  # whether the backup reads the next stage's visit counts

@@ -345,6 +345,7 @@ def back_up_stages(
         width == 2
         and config.actions == 2
         and only_changed
+        and chooses
         and not (every_state or config.monotone or config.unknown_rewards or config.fixed.size > 0)
         and are_seen(config, state)
     )
