@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.worlds import random_world, with_restrictions
 
 import belated as bl
 from belated.exact.incremental import has_effect, world_arrays
 from belated.exact.values import NO_EXPLORATION, optimal_table, policy_table
 from belated.worklist import empty_worklist, put
+from worlds import random_world, with_restrictions
 
 
 def find_dependent(world: bl.MDP) -> Any:
