@@ -6,9 +6,12 @@ import platform
 import sys
 import time
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 
+import numba
+import numpy
+
+import belated
 from bases import measure_bases, measure_threads
 from comparison import measure_implementations
 from growth import measure_growth
@@ -67,7 +70,8 @@ def parse_arguments() -> argparse.Namespace:
 def describe_machine() -> str:
     """Return the date, processor, load and versions of the packages in one sentence."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    packages = ", ".join(f"{name} {version(name)}" for name in ("belated", "numpy", "numba"))
+    modules = (belated, numpy, numba)  # of a checkout that is not installed, too
+    packages = ", ".join(f"{each.__name__} {each.__version__}" for each in modules)
     return (
         f"{date.today():%d %B %Y}, {processor_name()}, {os.cpu_count()} cores, load {load} at the "
         f"start; Python {platform.python_version()}, {packages}."

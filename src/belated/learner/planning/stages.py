@@ -117,16 +117,18 @@ def back_up_block(call: StagesCall, h: int, begin: int, actions: int) -> None:
     count = call.states * actions
     stage_number = h if call.stages > 1 else 0
     packed, first = 4 * count * stage_number, count * stage_number
+    # read before the loop, because the compiler does not know that its stores do not change them
     constants = load_tuple(call.constants, 0, 1, CONSTANTS)
+    top, low, order = call.top[h + 1], call.low[h + 1], view(call.order, call.states)
     for i in range(begin, begin + BLOCK_ROWS):
         stage = Stage(
             h,
             call.horizon,
             gather_tuple(call.v, (h + 1) * call.states, call.succ, packed + i, count, WIDTH),
             load_tuple(call.next_visits, i, count, WIDTH),
-            call.top[h + 1],
-            call.low[h + 1],
-            view(call.order, call.states),
+            top,
+            low,
+            order,
             call.seed,
             call.plan,
             0,
