@@ -9,8 +9,8 @@ import belated as bl
 from belated.compiled import JIT
 from belated.learner.backup import compile_batch
 from belated.learner.counts import add, empty_counts, to_dense
-from belated.learner.planning.full import are_seen
 from belated.learner.planning.packed import count_packed, empty_packed, pack_all, packed_width
+from belated.learner.planning.whole_stages import are_seen
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     PLANS,

@@ -40,9 +40,9 @@ from belated.learner.backup_call import (
     with_terms_only,
 )
 from belated.learner.compile_errors import compilation_error
-from belated.learner.planning import pairs, stages, weights
+from belated.learner.planning import pairs, stage_rows, stages, stages_call, weights
 from belated.learner.planning.packed import WIDTHS
-from belated.learner.planning.stages import StagesCall
+from belated.learner.planning.stages_call import StagesCall
 from belated.learner.planning.weights import RowWeights
 
 __all__ = ["Row", "RowWeights", "Stage"]
@@ -211,7 +211,7 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
         for width in WIDTHS:
             sizes = {"WIDTH": width, "POSITIONS": tuple(range(width)), "CONSTANTS": constants}
             parts: dict[str, Any] = {}
-            for part in (stages.back_up_block, stages.update_touched, stages.back_up_stage):
+            for part in (stage_rows.back_up_block, stage_rows.update_touched, stages.back_up_stage):
                 copy = specialise(part, function, names | sizes | parts)
                 parts[part.__name__] = uncached(copy)
             loops |= {f"{name}_{width}": part for name, part in parts.items()}
@@ -219,7 +219,7 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
                 copy = specialise(stages.plan_two_actions, function, parts)
                 loops["plan_two_actions"] = uncached(copy, inline=False)
         loop = specialise(stages.plan_stages, function, loops, f"_{constants}")
-        return Batch(rows, compile_callback(loop, stages.SIGNATURE))
+        return Batch(rows, compile_callback(loop, stages_call.SIGNATURE))
     except NumbaError as error:
         raise compilation_error("backup", function, error) from error
 
@@ -233,14 +233,14 @@ def no_stages(call: StagesCall) -> int:
 def compile_no_stages() -> Callable[[StagesCall], int]:
     """Return `no_stages` as a function pointer."""
     function: Any = no_stages
-    pointer: Callable[[StagesCall], int] = compile_callback(function, stages.SIGNATURE)
+    pointer: Callable[[StagesCall], int] = compile_callback(function, stages_call.SIGNATURE)
     return pointer
 
 
 @cache
 def batch_type() -> Any:
     """Return the numba type of `Batch`, which is the same for all compiled backups."""
-    kinds = [numba.types.FunctionType(each.SIGNATURE) for each in (backup_call, stages)]
+    kinds = [numba.types.FunctionType(each.SIGNATURE) for each in (backup_call, stages_call)]
     return numba.types.NamedTuple(kinds, Batch)
 
 

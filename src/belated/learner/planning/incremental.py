@@ -18,17 +18,16 @@ from belated.learner.backup import Batch
 from belated.learner.exploration import explores
 from belated.learner.planning.full import (
     back_up,
-    back_up_stages,
     choose_tied,
     count_tied,
     find_extremes,
     first_best,
     order_states,
-    tie_tolerance,
 )
 from belated.learner.planning.packed import pack_all, packed_width
-from belated.learner.planning.stages import store_stage
+from belated.learner.planning.stage_values import store_stage
 from belated.learner.planning.stale import list_stale
+from belated.learner.planning.whole_stages import back_up_stages, tie_tolerance
 from belated.learner.state import (
     MAX_SMALL_COSTLY_STAGE,
     MAX_SMALL_STAGE,

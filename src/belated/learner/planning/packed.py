@@ -4,7 +4,7 @@
 store the first successor of all rows of a stage, then the second successor of all rows, and so on,
 with count 0 where a row has fewer. Counts are stored as 32-bit integers, since the conversion of
 64-bit integers to floats would take much of the time. Each observation is counted in both; only the
-counts of a snapshot are copied. `belated.learner.planning.stages` reads packed counts.
+counts of a snapshot are copied. `belated.learner.planning.stage_rows` reads packed counts.
 """
 
 from typing import Final, NamedTuple
