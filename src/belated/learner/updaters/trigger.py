@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
-import numba
 import numpy as np
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
@@ -33,8 +32,6 @@ from belated.episode import Floats
 from belated.learner.backup_call import call_signature, specialise
 from belated.learner.compile_errors import compilation_error
 from belated.learner.updaters.updater import Arrival, Updater
-
-types: Any = numba.types
 
 Function = Callable[..., bool]
 """Function of (arrival) or of (constants, arrival) that returns whether to plan."""
