@@ -1,5 +1,6 @@
 """Whole stages computed from packed counts have the same bits as rows computed one by one."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,18 +87,24 @@ def test_plans_of_whole_stages_are_those_of_full_planning(
 
 
 @needs_compiler
-@pytest.mark.parametrize("base", ["ubev", "ucbvi-ch", "two_term", "simplified_bernstein"])
-def test_plans_from_a_few_new_observations_are_those_of_full_planning(base: str) -> None:
-    problem = make_problem(BASES[base])
+@pytest.mark.parametrize(  # the scales are such that actions change
+    ("base", "scale"),
+    [("ubev", 0.03), ("ucbvi-ch", 0.003), ("two_term", 0.01), ("simplified_bernstein", 0.1)],
+)
+def test_plans_from_a_few_new_observations_are_those_of_full_planning(
+    base: str, scale: float
+) -> None:
+    problem = make_problem(replace(BASES[base], scale=scale))
     config, rule = configure(problem, 0), problem.backup_rule
     full = config._replace(incremental=False)
     batch = compile_batch(rule.backup, rule.constants.size)  # type: ignore[arg-type]
     rng = np.random.default_rng(0)
     every_row = [each.ravel() for each in np.indices((H, S, A))]
+    nexts = (every_row[1] + every_row[2]) % S
     learners = [with_room_for(empty_state(problem), 1_000) for _ in range(2)]
     changes = 0
-    for count in (0, 1, 2, 3, 1, 5, 1, 1, 40, 1, 2, 1):
-        steps = random_steps(rng, count, 2) if count else (*every_row, every_row[1])
+    for count in (0, *rng.integers(1, 6, 100)):
+        steps = random_steps(rng, count, 2) if count else (*every_row, nexts)
         before = learners[0].table.actions.copy()
         for learner, setup in zip(learners, (config, full), strict=True):
             absorb(setup, learner, 0, *steps, np.zeros(0), True, True)
@@ -110,7 +117,9 @@ def test_plans_from_a_few_new_observations_are_those_of_full_planning(base: str)
         if learners[0].numbers[PLANS] > 1:  # the first plan lists no changes
             assert changed.tolist() == np.flatnonzero(before != one.actions).tolist()
             changes += changed.size
-    assert are_seen(config, learners[0])  # so that `plan_two_actions` was used
+    one = learners[0]  # `plan_two_actions` was used
+    assert are_seen(config, one)
+    assert packed_width(one.scratch.packed, one.counts) == 2
     assert changes > 0
 
 

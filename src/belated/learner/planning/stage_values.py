@@ -88,7 +88,7 @@ def store_block(call: StagesCall, h: int, begin: int) -> int:
     """Store the new values of a block of rows of step `h`, for two actions.
 
     Q is read from `call.out`. `begin` is the first row of the block. Ties go to the first action.
-    The loop has a constant length, so that the compiler uses vector instructions only.
+    The loop has a constant length, so that the compiler unrolls it.
 
     Returns the sum of the bits `MOVED` and `SWITCHED` that apply.
     """
