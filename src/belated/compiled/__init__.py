@@ -5,6 +5,7 @@ passed to them. Their code then needs no reference counting, which would take se
 as the arithmetic.
 """
 
+from belated.compiled.bits import count_bits, lowest_bit
 from belated.compiled.decorators import compile_callback, compiled, inlined, kernel, uncached
 from belated.compiled.plain import JIT, identity, interpreted
 from belated.compiled.pointers import (
@@ -23,6 +24,7 @@ __all__ = [
     "address",
     "compile_callback",
     "compiled",
+    "count_bits",
     "dereference",
     "digest_sources",
     "gather_tuple",
@@ -31,6 +33,7 @@ __all__ = [
     "interpreted",
     "kernel",
     "load_tuple",
+    "lowest_bit",
     "reference",
     "store_output",
     "uncached",

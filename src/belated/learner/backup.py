@@ -40,7 +40,7 @@ from belated.learner.backup_call import (
     with_terms_only,
 )
 from belated.learner.compile_errors import compilation_error
-from belated.learner.planning import pairs, stage_rows, stages, stages_call, weights
+from belated.learner.planning import changed_rows, pairs, stage_rows, stages, stages_call, weights
 from belated.learner.planning.packed import WIDTHS
 from belated.learner.planning.stages_call import StagesCall
 from belated.learner.planning.weights import RowWeights
@@ -211,13 +211,12 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
         for width in WIDTHS:
             sizes = {"WIDTH": width, "POSITIONS": tuple(range(width)), "CONSTANTS": constants}
             parts: dict[str, Any] = {}
-            for part in (stage_rows.back_up_block, stage_rows.update_touched, stages.back_up_stage):
+            for part in (stage_rows.back_up_block, stages.back_up_stage):
                 copy = specialise(part, function, names | sizes | parts)
                 parts[part.__name__] = uncached(copy)
+            copy = specialise(changed_rows.plan_changed, function, names | sizes)
+            parts["plan_changed"] = uncached(copy, inline=False)
             loops |= {f"{name}_{width}": part for name, part in parts.items()}
-            if width == WIDTHS[0]:
-                copy = specialise(stages.plan_two_actions, function, parts)
-                loops["plan_two_actions"] = uncached(copy, inline=False)
         loop = specialise(stages.plan_stages, function, loops, f"_{constants}")
         return Batch(rows, compile_callback(loop, stages_call.SIGNATURE))
     except NumbaError as error:

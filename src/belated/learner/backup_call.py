@@ -105,6 +105,7 @@ CALL_FIELD_TYPES: Final[dict[Any, Any]] = {
     NDArray[np.float64]: types.CPointer(types.float64),
     NDArray[np.int64]: types.CPointer(types.int64),
     NDArray[np.int32]: types.CPointer(types.int32),
+    NDArray[np.bool_]: types.CPointer(types.boolean),
 }
 
 

@@ -26,7 +26,12 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
-from belated.learner.planning.packed import BLOCK_ROWS, PackedCounts, empty_packed
+from belated.learner.planning.packed import (
+    BLOCK_ROWS,
+    MAX_MASK_ROWS,
+    PackedCounts,
+    empty_packed,
+)
 from belated.learner.planning.pairs import pair_memory
 from belated.learner.planning.weights import MAX_WEIGHTS
 from belated.learner.problem import LearningProblem
@@ -49,8 +54,9 @@ SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
 OWN: Final = 3  # number of episodes, started since the last plan, that have arrived completely
 EPOCH: Final = 4  # number of plans that the updater required, including the first
 
-MAX_SMALL_STAGE: Final = 64
-"""Largest number of rows of a stage, S * A, for which each plan computes every stage as a whole."""
+MAX_SMALL_STAGE: Final = MAX_MASK_ROWS
+"""Largest number of rows of a stage, S * A, for which each plan computes every stage as a whole, or
+the rows that its masks contain."""
 
 MAX_SMALL_COSTLY_STAGE: Final = 40
 """The same for a backup with terms, which are stored for single rows but not for whole stages, and
@@ -211,7 +217,7 @@ def empty_scratch(
         weights=np.zeros(weight_rows * S),
         totals=np.zeros(weight_rows),
         switched=np.zeros(shape.horizon, np.int64),
-        packed=empty_packed(packed_stages, S * A if packed_stages else 0),
+        packed=empty_packed(packed_stages, S * A if packed_stages else 0, S),
     )
 
 

@@ -216,8 +216,8 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
         if whole and reads_all:  # the next step needs no list of states
             tolerance = tie_tolerance(config)
             q, v, greedy = table.q[h], table.v[h], table.actions[h]
-            any_moved, switched = store_stage(scratch.out, q, v, greedy, config.monotone, tolerance)
-            moved, extremes_moved = int(any_moved), any_moved
+            states, switched = store_stage(scratch.out, q, v, greedy, config.monotone, tolerance)
+            moved, extremes_moved = int(states != 0), states != 0
         else:
             found = store_changed(config, state, h, listed, whole)
             moved, extremes_moved, highest = maximise_changed(config, state, h, found)

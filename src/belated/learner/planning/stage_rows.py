@@ -1,11 +1,10 @@
-"""Backups of rows of a stage from packed counts: of a block of rows, and of single rows.
+"""Backups of a block of rows of a stage from packed counts.
 
 The values of the successors are gathered first, so that the compiler can process several rows of
 a block with one instruction. `specialise` makes a copy of each function for each backup and number
 of successors.
 """
 
-import math
 from typing import Any, Final
 
 import numpy as np
@@ -13,7 +12,6 @@ import numpy as np
 from belated.compiled import gather_tuple, load_tuple, store_output, view
 from belated.learner.backup_call import Row, Stage, back_up_row
 from belated.learner.planning.packed import BLOCK_ROWS
-from belated.learner.planning.stage_values import MOVED, SWITCHED
 from belated.learner.planning.stages_call import StagesCall
 
 WIDTH: Final = 2
@@ -27,9 +25,6 @@ function."""
 POSITIONS: Final[Any] = (0, 1)
 """The numbers 0 .. WIDTH - 1, which are passed to the backup as `row.succ`. `specialise` replaces
 this value in each copy of a function."""
-
-UNSEEN: Final = 4
-"""Bit of the result of `update_touched`: a row without observations was found and not computed."""
 
 
 def back_up_block(call: StagesCall, h: int, begin: int, actions: int) -> None:
@@ -67,54 +62,3 @@ def back_up_block(call: StagesCall, h: int, begin: int, actions: int) -> None:
         n = max(load_tuple(call.n, first + i, 1, 1)[0], np.int32(1))
         row = Row(s, i - s * actions, n, reward, 0, WIDTH, POSITIONS, m, first + i)
         store_output(call.out, i, back_up_row(constants, stage, row))
-
-
-def update_touched(call: StagesCall, h: int, actions: int) -> int:
-    """Compute and store the values of the rows of step `h` that have new observations.
-
-    All other values of the step must be up to date, and ties must go to the first action.
-    `actions` is `call.actions`, or a constant.
-
-    Returns the sum of the bits `MOVED`, `SWITCHED` and `UNSEEN` that apply.
-    """
-    S, A = call.states, actions
-    count = S * A
-    packed, first, after, state = 4 * count * h, count * h, (h + 1) * S, h * S
-    found = 0
-    row = int(call.touched_head[h])
-    while row >= 0:
-        i = row - first
-        if call.n[row] == 0:
-            return found | UNSEEN
-        stage = Stage(
-            h,
-            call.horizon,
-            gather_tuple(call.v, after, call.succ, packed + i, count, WIDTH),
-            load_tuple(call.next_visits, 0, 1, WIDTH),
-            call.top[h + 1],
-            call.low[h + 1],
-            view(call.order, S),
-            call.seed,
-            call.plan,
-            0,
-        )
-        m = load_tuple(call.m, packed + i, count, WIDTH)
-        s = i // A
-        reward, n = call.rewards[row], max(call.n[row], np.int32(1))
-        data = Row(s, i - s * A, n, reward, 0, WIDTH, POSITIONS, m, row)
-        q = back_up_row(load_tuple(call.constants, 0, 1, CONSTANTS), stage, data)
-        if call.has_fixed and not math.isnan(call.fixed[row]):
-            q = call.fixed[row]
-        if q != call.q[row] and not (call.monotone and q > call.q[row]):
-            call.q[row] = q
-            # without further branches, which would often be mispredicted
-            best, new = 0, call.q[first + s * A]
-            for a in range(1, A):
-                other = call.q[first + s * A + a]
-                best = a if other > new else best
-                new = other if other > new else new
-            found |= SWITCHED if best != call.greedy[state + s] else 0
-            found |= MOVED if new != call.v[state + s] else 0
-            call.v[state + s] = new
-        row = int(call.touched_after[row])
-    return found

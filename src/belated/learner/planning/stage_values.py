@@ -1,21 +1,12 @@
 """New values and greedy actions of a stage: how they are stored and compared with the old ones."""
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import inlined
-from belated.episode import Floats
-from belated.learner.planning.packed import BLOCK_ROWS
+from belated.episode import Bools, Floats
 from belated.learner.planning.stages_call import StagesCall
 from belated.worklist import put_at
-
-MOVED: Final = 1
-"""Bit of a result: a value V~_h(s) changed."""
-
-SWITCHED: Final = 2
-"""Bit of a result: an action in `call.greedy` is no longer the best one, or is tied."""
 
 
 @inlined
@@ -26,7 +17,7 @@ def store_stage(
     greedy: NDArray[np.int32],
     monotone: bool,
     tolerance: float,
-) -> tuple[bool, bool]:
+) -> tuple[int, bool]:
     """Store the new Q of all rows of a step, and the maximum over the actions of each state.
 
     Parameters
@@ -45,8 +36,9 @@ def store_stage(
 
     Returns
     -------
-    moved : bool
-        Whether a value in `v` changed.
+    moved : int
+        0 if no value in `v` changed. Otherwise bit s modulo 64 is set for each state s whose value
+        changed.
     switched : bool
         Whether an action in `greedy` is no longer the best one, or is tied.
     """
@@ -65,9 +57,9 @@ def store_stage(
             new = y if y > x else x
             other = x if y > x else y
             switched += ((y > x) != (greedy[s] == 1)) | (other >= new - tolerance)
-            moved += new != v[s]
+            moved |= int(new != v[s]) << (s & 63)
             v[s] = new
-        return moved > 0, switched > 0
+        return moved, switched > 0
     for s in range(S):
         best = 0
         for a in range(1, A):
@@ -78,31 +70,92 @@ def store_stage(
         if tolerance >= 0.0:
             for a in range(A):
                 switched += a != best and new_q[s * A + a] >= new - tolerance
-        moved += new != v[s]
+        moved |= int(new != v[s]) << (s & 63)
         v[s] = new
-    return moved > 0, switched > 0
+    return moved, switched > 0
 
 
 @inlined
-def store_block(call: StagesCall, h: int, begin: int) -> int:
-    """Store the new values of a block of rows of step `h`, for two actions.
+def any_switched(q: Floats, greedy: NDArray[np.int32], explored: Bools, tolerance: float) -> bool:
+    """Return whether an action is no longer the best one, or is tied, where no action is explored.
 
-    Q is read from `call.out`. `begin` is the first row of the block. Ties go to the first action.
-    The loop has a constant length, so that the compiler unrolls it.
+    Parameters
+    ----------
+    q : Floats
+        (S * A) values Q_h(s, a).
+    greedy : NDArray
+        (S) greedy actions of the previous plan.
+    explored : Bools
+        (S * A) mask of the actions to explore.
+    tolerance : float
+        See `store_stage`.
 
-    Returns the sum of the bits `MOVED` and `SWITCHED` that apply.
+    Returns
+    -------
+    bool
+        The result for the states without an action in the mask.
     """
-    first, state = h * 2 * call.states + begin, h * call.states + begin // 2
-    moved = switched = 0
-    for i in range(BLOCK_ROWS // 2):
-        x, y = call.out[begin + 2 * i], call.out[begin + 2 * i + 1]
-        call.q[first + 2 * i] = x
-        call.q[first + 2 * i + 1] = y
-        new = y if y > x else x
-        switched += (y > x) != (call.greedy[state + i] == 1)
-        moved += new != call.v[state + i]
-        call.v[state + i] = new
-    return (MOVED if moved > 0 else 0) | (SWITCHED if switched > 0 else 0)
+    S = greedy.size
+    A = q.size // S
+    found = 0
+    if A == 2:  # without branches, so that the compiler vectorises it
+        for s in range(S):
+            x, y = q[2 * s], q[2 * s + 1]
+            old = y if greedy[s] == 1 else x
+            other = x if greedy[s] == 1 else y
+            plays = not (explored[2 * s] | explored[2 * s + 1])
+            found += (other >= old - tolerance) & plays
+        return found > 0
+    for s in range(S):
+        old = q[s * A + greedy[s]]
+        switched, plays = 0, True
+        for a in range(A):
+            switched += q[s * A + a] >= old - tolerance
+            plays &= not explored[s * A + a]
+        found += (switched > 1) & plays
+    return found > 0
+
+
+@inlined
+def store_row(call: StagesCall, cell: int, action: int, q: float) -> int:
+    """Store a new Q of one row, and the value and the greedy action of its state.
+
+    Ties go to the first action. If the greedy action changes, the cell is added to the worklist
+    `changed`. It stays there if another row of the state changes the action back.
+
+    Parameters
+    ----------
+    call : StagesCall
+        Arguments of the call, with the arrays to change.
+    cell, action : int
+        Index h * S + s, and action of the row.
+    q : float
+        New value.
+
+    Returns
+    -------
+    int
+        1 if the value of the state changes, otherwise 0.
+    """
+    A = call.actions
+    call.q[cell * A + action] = q
+    if A == 2:  # without branches that would often be mispredicted, and without reading `q` again
+        other = call.q[2 * cell + 1 - action]
+        new = other if other > q else q
+        best = 1 - action if other > q else action
+        best = 0 if other == q else best
+    else:
+        best = 0
+        for a in range(1, A):
+            if call.q[cell * A + a] > call.q[cell * A + best]:
+                best = a
+        new = call.q[cell * A + best]
+    if best != call.greedy[cell]:
+        call.greedy[cell] = best
+        put_at(call.changed_head, call.changed_after, cell // call.states, cell)
+    moved = int(new != call.v[cell])
+    call.v[cell] = new
+    return moved
 
 
 @inlined

@@ -11,19 +11,16 @@ import numpy as np
 
 from belated.compiled import dereference, inlined, load_tuple, view
 from belated.learner.backup_call import Row, Stage, back_up_row
+from belated.learner.planning.changed_rows import plan_changed
 from belated.learner.planning.packed import BLOCK_ROWS
 from belated.learner.planning.stage_rows import (
     CONSTANTS,
-    UNSEEN,
     WIDTH,
     back_up_block,
-    update_touched,
 )
 from belated.learner.planning.stage_values import (
-    MOVED,
-    SWITCHED,
+    any_switched,
     choose_first,
-    store_block,
     store_extremes,
     store_stage,
 )
@@ -40,6 +37,15 @@ def never_seen(call: StagesCall, h: int) -> int:
         return 0
     reach = call.reach[h] if call.stages > 1 else call.reach[call.horizon]
     return (call.states - int(reach)) * call.actions
+
+
+@inlined
+def any_seen(call: StagesCall, begin: int) -> bool:
+    """Return whether any of the `BLOCK_ROWS` rows of the counts from row `begin` on is observed."""
+    total = 0
+    for i in range(begin, begin + BLOCK_ROWS):
+        total |= call.n[i]
+    return total != 0
 
 
 def back_up_stage(call: StagesCall, h: int, states: int) -> None:
@@ -63,10 +69,13 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
             for i in range(WIDTH * count):
                 call.next_visits[i] = np.int32(call.visits[visited + call.succ[packed + i]])
     # Rows with observations.
+    all_seen = call.unseen[stage_number] == never_seen(call, h)
     for block in range((rows + BLOCK_ROWS - 1) // BLOCK_ROWS):
-        back_up_block(call, h, min(block * BLOCK_ROWS, count - BLOCK_ROWS), call.actions)
+        begin = min(block * BLOCK_ROWS, count - BLOCK_ROWS)
+        if all_seen or any_seen(call, first + begin):
+            back_up_block(call, h, begin, call.actions)
     # Rows without observations.
-    if call.unseen[stage_number] == never_seen(call, h):
+    if all_seen:
         return
     constants = load_tuple(call.constants, 0, 1, CONSTANTS)
     order = view(call.order, S)
@@ -99,40 +108,10 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
             call.out[i] = value
 
 
-def plan_two_actions(pointer: StagesCall) -> int:
-    """Do what `plan_stages` does, in less time, in the most common case.
-
-    `pointer` is a pointer to a `call` with two actions, at most two successors of each row,
-    `call.only_changed`, `call.chooses`, and no fixed values. All rows of states within `call.reach`
-    must have been observed, except at step `call.h`, the last one. Q may become larger.
-
-    The values of some further states are stored, which are not valid.
-    """
-    call = dereference(pointer)
-    S = call.states
-    moved = False  # whether a value of step h + 1 changed
-    for h in range(call.h, -1, -1):
-        states = int(call.reach[h])
-        if moved:
-            found = 0
-            for block in range((2 * states + BLOCK_ROWS - 1) // BLOCK_ROWS):
-                begin = min(block * BLOCK_ROWS, 2 * S - BLOCK_ROWS)
-                back_up_block(call, h, begin, 2)
-                found |= store_block(call, h, begin)
-        else:
-            found = update_touched(call, h, 2)
-        moved = (found & MOVED) != 0
-        if (found & SWITCHED) != 0:
-            choose_first(call, h, states)
-        if call.reads_best and moved:
-            store_extremes(call, h, states)
-    return 0
-
-
 back_up_stage_2 = back_up_stage_4 = back_up_stage
-update_touched_2 = update_touched_4 = update_touched
+plan_changed_2 = plan_changed_4 = plan_changed
 """Placeholders in `plan_stages`. `specialise` replaces them by copies of `back_up_stage` and
-`update_touched` in which `WIDTH` is 2 or 4."""
+`plan_changed` in which `WIDTH` is 2 or 4."""
 
 
 def plan_stages(pointer: StagesCall) -> int:
@@ -140,42 +119,32 @@ def plan_stages(pointer: StagesCall) -> int:
 
     `pointer` is a pointer to the `call`.
 
-    The following arrays in `call` are changed in place: the values `q` and `v`; `switched`, which
-    is set to 1 at each step at which an action in `call.greedy` is no longer the best one or is
-    tied, and to 0 at the other steps computed; if `call.chooses`, `greedy` and the list `changed`;
-    and, if the backup reads them, `top` and `low`, the largest and the smallest value of each step.
-    The loop ends after step 0 or, if `call.until_same`, after the first step at which no value
-    changed. Returns the last step computed.
+    The following arrays in `call` are changed in place: the values `q` and `v`; if `call.chooses`,
+    `greedy` and the list `changed`; otherwise `switched`, which is set to 1 at each step at which
+    an action in `call.greedy` is no longer the best one or is tied, and to 0 at the other steps
+    computed; and, if the backup reads them, `top` and `low`, the largest and the smallest value of
+    each step. The loop ends after step 0 or, if `call.until_same`, after the first step at which no
+    value changed. Returns the last step computed.
 
     Values of states that `call.reach` excludes are not computed unless `call.every_state`.
 
     If `call.only_changed`, all values were up to date before the observations of the rows in
-    `call.touched_head`. A step whose successors have their old values is then not computed as a
-    whole: only these rows of it are.
+    `call.touched_head`. Only the values that can have changed are then computed.
     """
     call = dereference(pointer)
-    if call.two_actions:
-        return plan_two_actions(pointer)
     S, count = call.states, call.states * call.actions
     out = view(call.out, count)
-    moved = not call.only_changed  # whether a value of step h + 1 changed
-    for h in range(call.h, -1, -1):
+    h, moved = call.h, 0  # `moved`: states of step h + 1 whose value changed
+    while h >= 0:
+        changed = 0
+        if call.only_changed:
+            if call.width == 2:
+                h, changed = plan_changed_2(pointer, h, moved)
+            else:
+                h, changed = plan_changed_4(pointer, h, moved)
+            if h < 0:
+                break
         states = S if call.every_state else int(call.reach[h])
-        moved_alone = False
-        if not moved:
-            A = call.actions
-            found = (
-                update_touched_2(call, h, A) if call.width == 2 else update_touched_4(call, h, A)
-            )
-            moved_alone = (found & MOVED) != 0
-            if (found & UNSEEN) == 0:
-                moved = moved_alone
-                call.switched[h] = (found & SWITCHED) != 0
-                if (found & SWITCHED) != 0 and call.chooses:
-                    choose_first(call, h, states)
-                if call.reads_best and moved:
-                    store_extremes(call, h, states)
-                continue
         if call.width == 2:
             back_up_stage_2(call, h, states)
         else:
@@ -189,13 +158,16 @@ def plan_stages(pointer: StagesCall) -> int:
         greedy = view(call.greedy, h * S + states)[h * S :]
         q = view(call.q, first + rows)[first:]
         moved, switched = store_stage(out, q, v, greedy, call.monotone, call.tolerance)
-        moved = moved or moved_alone
+        if switched and call.skips_explored:
+            explored = view(call.explored, first + rows)[first:]
+            switched = any_switched(q, greedy, explored, call.tolerance)
         call.switched[h] = switched
         if switched and call.chooses:
             choose_first(call, h, states)
-        if call.reads_best and moved:
+        moved |= changed
+        if call.reads_best and moved != 0:
             store_extremes(call, h, states)
-        if call.until_same and not moved:
+        if call.until_same and moved == 0:
             return h
-        moved = moved or not call.only_changed
+        h -= 1
     return 0

@@ -23,12 +23,12 @@ class StagesCall(NamedTuple):
     width: int  # number of successors to read for each row
     until_same: bool  # whether to stop after a step without a changed value
     only_changed: bool  # whether to compute only rows in `touched` until a value changes
+    by_rows: bool  # whether a changed value affects only the rows in `readers`; see `find_rows`
     every_state: bool  # whether to compute the values of states beyond `reach`, too
     monotone: bool  # whether no Q may become larger than in the previous plan
     reads_best: bool  # whether the backup reads the largest or the smallest value
     reads_visits: bool  # whether the backup reads visits
     chooses: bool  # whether to store the greedy actions; if not, `switched` shows where they change
-    two_actions: bool  # whether `plan_two_actions` can be used
     tolerance: float  # see `store_stage`
     seed: np.uint64
     plan: int
@@ -43,14 +43,18 @@ class StagesCall(NamedTuple):
     fixed: NDArray[np.float64]  # (horizon, states * actions) fixed values, else NaN, if has_fixed
     visits: NDArray[np.int64]  # (stages, states)
     no_visits: NDArray[np.int64]  # (states) zeros
-    succ: NDArray[np.int32]  # this field and the next four: see PackedCounts
+    succ: NDArray[np.int32]  # this field and the next five: see PackedCounts
     m: NDArray[np.int32]
     n: NDArray[np.int32]
+    readers: NDArray[np.int64]
     next_visits: NDArray[np.int32]
     unseen: NDArray[np.int64]
     reach: NDArray[np.int64]  # (horizon + 1) see Config
+    state_of: NDArray[np.int32]  # (states * actions) state of each row
     out: NDArray[np.float64]  # (states * actions) receives Q of a stage
     switched: NDArray[np.int64]  # (horizon) receives 1 or 0, see `store_stage`
+    skips_explored: bool  # whether states with an action in `explored` need no greedy action
+    explored: NDArray[np.bool_]  # (horizon, states * actions) mask, if skips_explored
     touched_head: NDArray[np.int32]  # rows with new observations, by stage: see Worklist
     touched_after: NDArray[np.int32]
     changed_head: NDArray[np.int32]  # receives h * states + s where an action changed: see Worklist

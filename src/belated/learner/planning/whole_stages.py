@@ -17,20 +17,6 @@ def tie_tolerance(config: Config) -> float:
 
 
 @inlined
-def are_seen(config: Config, state: LearnerState) -> bool:
-    """Return whether every row that can be visited has been observed, for two actions.
-
-    The last step is not examined: no plan computes its values as a whole. The counts of `state`
-    must be packed, for each step.
-    """
-    H, S = state.table.actions.shape
-    unseen = 0
-    for h in range(H - 1):
-        unseen += state.scratch.packed.unseen[h] - 2 * (S - config.reach[h])
-    return unseen == 0
-
-
-@inlined
 def back_up_stages(
     batch: Batch,
     config: Config,
@@ -80,14 +66,7 @@ def back_up_stages(
     # the value of a row without observations may depend on the values of all states
     unreachable = (S - config.reach[H]) * config.actions
     every_state = config.reads != READS_SUCCESSORS and packed.unseen[0] > unreachable
-    two_actions = (
-        width == 2
-        and config.actions == 2
-        and only_changed
-        and chooses
-        and not (every_state or config.monotone or config.unknown_rewards or config.fixed.size > 0)
-        and are_seen(config, state)
-    )
+    skips_explored = config.skips_explored and state.exploration.explore.size > 0
     call = StagesCall(
         constants=address(config.constants),
         h=first,
@@ -98,12 +77,12 @@ def back_up_stages(
         width=width,
         until_same=until_same,
         only_changed=only_changed,
+        by_rows=config.reads == READS_SUCCESSORS,
         every_state=every_state,
         monotone=config.monotone,
         reads_best=config.reads >= READS_BEST,
         reads_visits=config.reads_visits,
         chooses=chooses,
-        two_actions=two_actions,
         tolerance=tie_tolerance(config),
         seed=config.seed,
         plan=plan,
@@ -121,11 +100,15 @@ def back_up_stages(
         succ=address(packed.succ),
         m=address(packed.m),
         n=address(packed.n),
+        readers=address(packed.readers),
         next_visits=address(packed.next_visits),
         unseen=address(packed.unseen),
         reach=address(config.reach),
+        state_of=address(scratch.state_of),
         out=address(scratch.out),
         switched=address(scratch.switched),
+        skips_explored=skips_explored,
+        explored=address(state.exploration.explore),
         touched_head=address(state.touched.head),
         touched_after=address(state.touched.after),
         changed_head=address(state.changed.head),
