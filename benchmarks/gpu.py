@@ -202,6 +202,7 @@ def paper(folder: Path | None = None, seeds: int = 30) -> None:
         numbers = {"runs": len(every), "episodes": total, "took_s": took, "whole_s": whole}
         record(f"paper {part}", {**numbers, "watts": watts})
     if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
         for states in (5, 10, 20, 30):
             own = (f"chain-{states}/", f"chain-{states}-")
             names = [name for name in jobs if name.startswith(own)]

@@ -55,8 +55,8 @@ OWN: Final = 3  # number of episodes, started since the last plan, that have arr
 EPOCH: Final = 4  # number of plans that the updater required, including the first
 
 MAX_SMALL_STAGE: Final = MAX_MASK_ROWS
-"""Largest number of rows of a stage, S * A, for which each plan computes every stage as a whole, or
-the rows that its masks contain."""
+"""Largest number of rows of a stage, S * A, for which plans compute whole stages, or only the rows
+of a stage that can have changed, from packed counts."""
 
 MAX_SMALL_COSTLY_STAGE: Final = 40
 """The same for a backup with terms, which are stored for single rows but not for whole stages, and

@@ -4,7 +4,7 @@
 store the first successor of all rows of a stage, then the second successor of all rows, and so on,
 with count 0 where a row has fewer. Counts are stored as 32-bit integers, since the conversion of
 64-bit integers to floats would take much of the time. Each observation is counted in both; only the
-counts of a snapshot are copied. `belated.learner.planning.stage_rows` reads packed counts.
+counts of a snapshot are copied. `stage_rows` and `changed_rows` read packed counts.
 """
 
 from typing import Final, NamedTuple
@@ -19,13 +19,11 @@ WIDTHS: Final = (2, 4)
 """Numbers of successors per row for which a loop is compiled. With more successors, a stage is
 computed row by row."""
 
-
 MAX_COUNT: Final = 2**31 - 1
 """Largest number of visits to one state in one stage that packed counts can hold."""
 
 BLOCK_ROWS: Final = 8
 """Number of rows that a compiled loop computes together; a stage must have at least as many."""
-
 
 MAX_MASK_ROWS: Final = 64
 """Largest number of rows of a stage that can be represented by the bits of an integer."""
@@ -133,6 +131,7 @@ def pack_all(packed: PackedCounts, counts: Counts) -> None:
     stages, rows = packed.n.shape
     for stage in range(stages):
         packed.unseen[stage] = rows
+        packed.readers[stage] = 0
         for at in range(rows):
             packed.n[stage, at] = 0
             if counts.size[stage * rows + at] > 0:

@@ -27,15 +27,15 @@ POSITIONS: Final[Any] = (0, 1)
 this value in each copy of a function."""
 
 
-def back_up_block(call: StagesCall, h: int, begin: int, actions: int) -> None:
+def back_up_block(call: StagesCall, h: int, begin: int) -> None:
     """Store Q_h(s, a) of the `BLOCK_ROWS` rows of step `h` from row `begin` on in `call.out`.
 
     The body of the loop has no branches and no loops of unknown length, so that the compiler
     vectorises it. In a loop of unknown length, the rows of a small stage would be computed one by
     one. `WIDTH` successors are read for each row; unused ones have count 0 and add 0.0 to a sum,
-    which changes no bit. The results of rows without observations are not valid. `actions` is
-    `call.actions`, or a constant.
+    which changes no bit. The results of rows without observations are not valid.
     """
+    actions = call.actions
     count = call.states * actions
     stage_number = h if call.stages > 1 else 0
     packed, first = 4 * count * stage_number, count * stage_number

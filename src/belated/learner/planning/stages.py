@@ -13,11 +13,7 @@ from belated.compiled import dereference, inlined, load_tuple, view
 from belated.learner.backup_call import Row, Stage, back_up_row
 from belated.learner.planning.changed_rows import plan_changed
 from belated.learner.planning.packed import BLOCK_ROWS
-from belated.learner.planning.stage_rows import (
-    CONSTANTS,
-    WIDTH,
-    back_up_block,
-)
+from belated.learner.planning.stage_rows import CONSTANTS, WIDTH, back_up_block
 from belated.learner.planning.stage_values import (
     any_switched,
     choose_first,
@@ -73,7 +69,7 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
     for block in range((rows + BLOCK_ROWS - 1) // BLOCK_ROWS):
         begin = min(block * BLOCK_ROWS, count - BLOCK_ROWS)
         if all_seen or any_seen(call, first + begin):
-            back_up_block(call, h, begin, call.actions)
+            back_up_block(call, h, begin)
     # Rows without observations.
     if all_seen:
         return

@@ -49,8 +49,8 @@ def back_up_stages(
     until_same : bool
         Whether to stop after a step at which no value changed.
     only_changed : bool
-        Whether to compute only the rows with new observations at each step whose successors have
-        their old values. Requires separate counts for each step, a backup that does not read
+        Whether to compute only values that can have changed; see `plan_changed`. Requires separate
+        counts for each step, stages of at most MAX_MASK_ROWS rows, a backup that does not read
         visits, and ties that are not broken at random. `until_same` must be False.
     chooses : bool
         Whether to store the greedy actions. Ties must go to the first action.
