@@ -84,7 +84,8 @@ class BackupCall(NamedTuple):
     rows: NDArray[np.int32]  # rows to compute, s * A + a
     row_count: int  # number of rows to compute
     out: NDArray[np.float64]  # (row_count) receives Q of each row
-    term_n: NDArray[np.int64]  # (TERM_SLOTS) N' whose terms are in each slot, 0 for none
+    term_slots: int  # number of slots for terms, a power of 2
+    term_n: NDArray[np.int64]  # (term_slots) N' whose terms are in each slot, 0 for none
     first_terms: NDArray[np.float64]
     second_terms: NDArray[np.float64]
     has_levels: bool  # whether levels are stored
@@ -171,9 +172,13 @@ this value in each copy of `back_up_rows`."""
 
 
 TERM_SLOTS: Final = 1024
-"""Number of slots in which terms are stored; see `RowTerms`. Those of N' are in slot N' modulo this
-number, a power of 2. Rows share the slots, since the terms depend on N' alone: a row with new
-observations seldom has an N' that no other row had."""
+"""Number of slots in which a learner stores terms; see `RowTerms`. The terms of N' are in slot N'
+modulo this number, a power of 2. Rows share the slots, since the terms depend on N' alone: a row
+with new observations seldom has an N' that no other row had."""
+
+MANY_TERM_SLOTS: Final = 8192
+"""The same in a simulation. More slots take less time, but a service with many learners would need
+more memory."""
 
 
 HAS_LEVEL: Final = False
@@ -308,7 +313,7 @@ def back_up_rows(pointer: BackupCall) -> int:
                     call.levels[at] = mean_level(stage, row)
                 continue
         if HAS_TERMS and n > 0:
-            slot = n & (TERM_SLOTS - 1)
+            slot = n & (call.term_slots - 1)
             if call.term_n[slot] != n:
                 call.first_terms[slot], call.second_terms[slot] = compute_terms(constants, n)
                 call.term_n[slot] = n

@@ -124,8 +124,8 @@ class Scratch(NamedTuple):
     state_of: NDArray[np.int32]  # (S * A) state of each row
     all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
-    term_n: NDArray[np.int64]  # (TERM_SLOTS) N' of the terms in each slot, 0 for none; see RowTerms
-    terms: Floats  # (2, TERM_SLOTS) the terms; (2, 0) if the backup has none
+    term_n: NDArray[np.int64]  # (slots) N' of the terms in each slot, 0 for none; see RowTerms
+    terms: Floats  # (2, slots) the terms; (2, 0) if the backup has none
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
     hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
     pairs: Floats  # working memory of `pairs.back_up_pairs`; empty if it is not used
@@ -285,8 +285,11 @@ def plans_whole_stages(problem: LearningProblem) -> bool:
     )
 
 
-def empty_state(problem: LearningProblem) -> LearnerState:
-    """Return the initial state of a learner of `problem`, without observations or a plan."""
+def empty_state(problem: LearningProblem, term_slots: int = TERM_SLOTS) -> LearnerState:
+    """Return the initial state of a learner of `problem`, without observations or a plan.
+
+    `term_slots` is the number of slots for terms of the backup, if it has any.
+    """
     shape, stages, rows = problem.shape, problem.count_stages, problem.rows
     base, updater = problem.algorithm, problem.updater
     H, S = shape.horizon, shape.states
@@ -316,7 +319,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         scratch=empty_scratch(
             shape,
             stages if plans_whole_stages(problem) else 0,
-            TERM_SLOTS if terms else 0,
+            term_slots if terms else 0,
             S * shape.actions if has_levels(problem) else 0,
             2 * S * shape.actions if terms and terms.has_hint else 0,
             pair_memory(S * shape.actions) if terms and terms.back_up_pair else 0,

@@ -15,6 +15,7 @@ from belated.episode import Floats, Ints
 from belated.exact.incremental import WorldArrays, has_effect, reevaluate
 from belated.exact.values import evaluate
 from belated.learner.backup import Batch
+from belated.learner.backup_call import MANY_TERM_SLOTS
 from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
 from belated.learner.planning.full import is_terminal
@@ -122,7 +123,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     H, S = problem.shape.horizon, problem.shape.states
     queue = empty_queue(H // pieces, rewards=problem.unknown_rewards)
     return RunState(
-        learner=empty_state(problem),
+        learner=empty_state(problem, MANY_TERM_SLOTS),
         queue=queue,
         v_pi=np.zeros((H + 1, S)),
         tally=np.zeros(TALLY_SIZE, np.int64),

@@ -248,6 +248,7 @@ def back_up(
         rows=address(rows),
         row_count=count,
         out=address(scratch.out),
+        term_slots=scratch.term_n.size,
         term_n=address(scratch.term_n),
         first_terms=address(scratch.terms[0]),
         second_terms=address(scratch.terms[1]),

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from belated.compiled import load_tuple
 from belated.learner.backup_call import (
-    TERM_SLOTS,
     BackupCall,
     Row,
     Stage,
@@ -71,7 +70,7 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
         j = call.first + at
         if call.size[j] == 2:
             n = call.n[j]
-            slot = n & (TERM_SLOTS - 1)
+            slot = n & (call.term_slots - 1)
             if call.term_n[slot] != n:
                 call.first_terms[slot], call.second_terms[slot] = compute_terms(constants, n)
                 call.term_n[slot] = n
