@@ -22,8 +22,8 @@ class StagesCall(NamedTuple):
     stages: int  # number of stages of the counts: horizon, or 1 for pooled counts
     width: int  # number of successors to read for each row
     until_same: bool  # whether to stop after a step without a changed value
-    only_changed: bool  # whether to compute only rows in `touched` until a value changes
-    by_rows: bool  # whether a changed value affects only the rows in `readers`; see `find_rows`
+    only_changed: bool  # whether to compute only values that can have changed; see `plan_changed`
+    by_rows: bool  # whether a changed value affects only the rows in `readers`
     every_state: bool  # whether to compute the values of states beyond `reach`, too
     monotone: bool  # whether no Q may become larger than in the previous plan
     reads_best: bool  # whether the backup reads the largest or the smallest value
