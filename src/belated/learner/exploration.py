@@ -168,11 +168,13 @@ def draw_action(
         Action.
     """
     A = rule.explore.shape[2]
-    u = uniform(seed, EXPLORE, episode, h)
     marked = 0
     for a in range(A):
         if rule.explore[h, s, a]:
             marked += 1
+    if marked == 0 and rule.epsilon == 0.0:  # no random number is needed
+        return greedy
+    u = uniform(seed, EXPLORE, episode, h)
     if marked == 0:
         if u >= rule.epsilon:
             return greedy
