@@ -217,6 +217,8 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
             copy = specialise(changed_rows.plan_changed, function, names | sizes)
             parts["plan_changed"] = uncached(copy, inline=False)
             loops |= {f"{name}_{width}": part for name, part in parts.items()}
+        copy = specialise(stages.plan_whole, function, loops)
+        loops["plan_whole"] = uncached(copy, inline=False)
         loop = specialise(stages.plan_stages, function, loops, f"_{constants}")
         return Batch(rows, compile_callback(loop, stages_call.SIGNATURE))
     except NumbaError as error:

@@ -25,7 +25,7 @@ WIDTH: Final = 2
 CONSTANTS: Final = 1
 POSITIONS: Final[Any] = (0, 1)
 """`specialise` replaces these values in each copy of a function; see
-`belated.learner.planning.stage_rows`."""
+`belated.learner.planning.stage_rows` and `stages`."""
 
 MAX_SINGLE_ROWS: Final = 12
 """Largest number of rows of a step that are computed one by one because the value of a successor

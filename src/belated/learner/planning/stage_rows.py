@@ -18,29 +18,25 @@ WIDTH: Final = 2
 """Number of successors that are read for each row. `specialise` replaces this value in each copy
 of a function."""
 
-CONSTANTS: Final = 1
-"""Number of constants of the backup. `specialise` replaces this value in each copy of a
-function."""
-
 POSITIONS: Final[Any] = (0, 1)
 """The numbers 0 .. WIDTH - 1, which are passed to the backup as `row.succ`. `specialise` replaces
 this value in each copy of a function."""
 
 
-def back_up_block(call: StagesCall, h: int, begin: int) -> None:
+def back_up_block(call: StagesCall, constants: Any, h: int, begin: int) -> None:
     """Store Q_h(s, a) of the `BLOCK_ROWS` rows of step `h` from row `begin` on in `call.out`.
 
     The body of the loop has no branches and no loops of unknown length, so that the compiler
     vectorises it. In a loop of unknown length, the rows of a small stage would be computed one by
     one. `WIDTH` successors are read for each row; unused ones have count 0 and add 0.0 to a sum,
-    which changes no bit. The results of rows without observations are not valid.
+    which changes no bit. The results of rows without observations are not valid. `constants` is a
+    tuple of the constants of the backup, which the caller reads once for all blocks.
     """
     actions = call.actions
     count = call.states * actions
     stage_number = h if call.stages > 1 else 0
     packed, first = 4 * count * stage_number, count * stage_number
     # read before the loop, because the compiler does not know that its stores do not change them
-    constants = load_tuple(call.constants, 0, 1, CONSTANTS)
     top, low, order = call.top[h + 1], call.low[h + 1], view(call.order, call.states)
     for i in range(begin, begin + BLOCK_ROWS):
         stage = Stage(

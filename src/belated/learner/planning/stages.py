@@ -6,6 +6,7 @@ another.
 """
 
 import math
+from typing import Final
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from belated.compiled import dereference, inlined, load_tuple, view
 from belated.learner.backup_call import Row, Stage, back_up_row
 from belated.learner.planning.changed_rows import plan_changed
 from belated.learner.planning.packed import BLOCK_ROWS
-from belated.learner.planning.stage_rows import CONSTANTS, WIDTH, back_up_block
+from belated.learner.planning.stage_rows import WIDTH, back_up_block
 from belated.learner.planning.stage_values import (
     any_switched,
     choose_first,
@@ -21,6 +22,10 @@ from belated.learner.planning.stage_values import (
     store_stage,
 )
 from belated.learner.planning.stages_call import StagesCall
+
+CONSTANTS: Final = 1
+"""Number of constants of the backup. `specialise` replaces this value in each copy of a
+function."""
 
 
 @inlined
@@ -65,15 +70,15 @@ def back_up_stage(call: StagesCall, h: int, states: int) -> None:
             for i in range(WIDTH * count):
                 call.next_visits[i] = np.int32(call.visits[visited + call.succ[packed + i]])
     # Rows with observations.
+    constants = load_tuple(call.constants, 0, 1, CONSTANTS)
     all_seen = call.unseen[stage_number] == never_seen(call, h)
     for block in range((rows + BLOCK_ROWS - 1) // BLOCK_ROWS):
         begin = min(block * BLOCK_ROWS, count - BLOCK_ROWS)
         if all_seen or any_seen(call, first + begin):
-            back_up_block(call, h, begin)
+            back_up_block(call, constants, h, begin)
     # Rows without observations.
     if all_seen:
         return
-    constants = load_tuple(call.constants, 0, 1, CONSTANTS)
     order = view(call.order, S)
     rewards = h * count
     visits = view(call.no_visits, S)
@@ -110,6 +115,65 @@ plan_changed_2 = plan_changed_4 = plan_changed
 `plan_changed` in which `WIDTH` is 2 or 4."""
 
 
+def plan_whole(pointer: StagesCall, first: int, changed: int) -> int:
+    """Compute all values of step `first`, then the steps before it; see `plan_stages`.
+
+    It is not part of `plan_stages`, because a plan that needs no whole step would then take longer.
+
+    Parameters
+    ----------
+    pointer : StagesCall
+        Pointer to the `call`.
+    first : int
+        First step to compute.
+    changed : int
+        States of this step whose value has changed already, as the bits of an integer.
+
+    Returns
+    -------
+    int
+        Last step computed.
+    """
+    call = dereference(pointer)
+    S, count = call.states, call.states * call.actions
+    out = view(call.out, count)
+    h = first
+    while h >= 0:
+        states = S if call.every_state else int(call.reach[h])
+        if call.width == 2:
+            back_up_stage_2(call, h, states)
+        else:
+            back_up_stage_4(call, h, states)
+        begin, rows = h * count, states * call.actions
+        if call.has_fixed:
+            for i in range(rows):
+                if not math.isnan(call.fixed[begin + i]):
+                    out[i] = call.fixed[begin + i]
+        v = view(call.v, h * S + states)[h * S :]
+        greedy = view(call.greedy, h * S + states)[h * S :]
+        q = view(call.q, begin + rows)[begin:]
+        moved, switched = store_stage(out, q, v, greedy, call.monotone, call.tolerance)
+        if switched and call.skips_explored:
+            explored = view(call.explored, begin + rows)[begin:]
+            switched = any_switched(q, greedy, explored, call.tolerance)
+        call.switched[h] = switched
+        if switched and call.chooses:
+            choose_first(call, h, states)
+        moved |= changed
+        if call.reads_best and moved != 0:
+            store_extremes(call, h, states)
+        if call.until_same and moved == 0:
+            return h
+        h -= 1
+        changed = 0
+        if call.only_changed:
+            if call.width == 2:
+                h, changed = plan_changed_2(pointer, h, moved)
+            else:
+                h, changed = plan_changed_4(pointer, h, moved)
+    return 0
+
+
 def plan_stages(pointer: StagesCall) -> int:
     """Compute all values of step `call.h`, then of the steps before it, in descending order.
 
@@ -128,42 +192,12 @@ def plan_stages(pointer: StagesCall) -> int:
     `call.touched_head`. Only the values that can have changed are then computed.
     """
     call = dereference(pointer)
-    S, count = call.states, call.states * call.actions
-    out = view(call.out, count)
-    h, moved = call.h, 0  # `moved`: states of step h + 1 whose value changed
-    while h >= 0:
-        changed = 0
-        if call.only_changed:
-            if call.width == 2:
-                h, changed = plan_changed_2(pointer, h, moved)
-            else:
-                h, changed = plan_changed_4(pointer, h, moved)
-            if h < 0:
-                break
-        states = S if call.every_state else int(call.reach[h])
+    h, changed = call.h, 0
+    if call.only_changed:
         if call.width == 2:
-            back_up_stage_2(call, h, states)
+            h, changed = plan_changed_2(pointer, h, 0)
         else:
-            back_up_stage_4(call, h, states)
-        first, rows = h * count, states * call.actions
-        if call.has_fixed:
-            for i in range(rows):
-                if not math.isnan(call.fixed[first + i]):
-                    out[i] = call.fixed[first + i]
-        v = view(call.v, h * S + states)[h * S :]
-        greedy = view(call.greedy, h * S + states)[h * S :]
-        q = view(call.q, first + rows)[first:]
-        moved, switched = store_stage(out, q, v, greedy, call.monotone, call.tolerance)
-        if switched and call.skips_explored:
-            explored = view(call.explored, first + rows)[first:]
-            switched = any_switched(q, greedy, explored, call.tolerance)
-        call.switched[h] = switched
-        if switched and call.chooses:
-            choose_first(call, h, states)
-        moved |= changed
-        if call.reads_best and moved != 0:
-            store_extremes(call, h, states)
-        if call.until_same and moved == 0:
-            return h
-        h -= 1
-    return 0
+            h, changed = plan_changed_4(pointer, h, 0)
+        if h < 0:
+            return 0
+    return plan_whole(pointer, h, changed)
