@@ -10,6 +10,9 @@
     python benchmarks/gpu.py paper [FOLDER]    all runs of the paper, as arrays in FOLDER
     python benchmarks/gpu.py compare FOLDER    compute one cell of each setting of the paper with
                                                the compiled engine, and compare it with FOLDER
+    python benchmarks/gpu.py cores FOLDER [I/N]    compute all runs of the paper's figures, or part
+                                               I of N, with the compiled engine; compare them, too,
+                                               if FOLDER has any
     python benchmarks/gpu.py store FOLDER RESULTS    write these runs as cells into RESULTS
     python benchmarks/gpu.py page              write the measurements to docs/performance.md
 
@@ -26,6 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from belated.simulation.run import Run
+from belated.sweep.cell import Cell
 from gpu_check import check, reference
 from gpu_cores import (
     CORES,
@@ -34,6 +38,7 @@ from gpu_cores import (
     chain_setting,
     compare_cells,
     cpu_rates,
+    longest_first,
     one_of_each_setting,
     processes,
 )
@@ -241,21 +246,45 @@ def store(folder: Path, results: str) -> None:
     print(f"{len(grid)} cells, {len(runs)} runs in {results}")
 
 
+def compare_with(folder: Path, found: list[Cell], name: str) -> None:
+    """Compute the cells `found` with the compiled engine, compare them with `folder`, and print.
+
+    If `folder` has no runs, the cells are only computed. The measurement is stored under `name`.
+    """
+    counts = {"same": 0, "different": 0, "not stored": 0}
+    stored = any(folder.glob("chain-*.npz"))
+    began = time.perf_counter()
+    for cell, same in compare_cells(found, folder):
+        result = "same" if same else "different" if stored else "not stored"
+        counts[result] += 1
+        if result == "different" or sum(counts.values()) % 50 == 0:
+            print(f"{result} {cell.id}: {counts}", flush=True)
+    took = time.perf_counter() - began
+    runs = sum(len(cell.seeds) for cell in found)
+    print(f"{counts} of {len(found)} cells, {runs} runs, {took:.1f} s on {CORES} cores", flush=True)
+    episodes = sum(cell.episodes * len(cell.seeds) for cell in found)
+    record(name, {**counts, "took_s": took, "cores": CORES, "episodes": episodes})
+
+
 def compare(folder: Path) -> None:
     """Compute one cell of each setting with the compiled engine; compare it with `folder`."""
     from belated.papers.howson2021.grid import PRESETS, cells
 
-    counts = {"same": 0, "different": 0}
-    sample = one_of_each_setting(cells(PRESETS["paper"], "figures"))
-    began = time.perf_counter()
-    for cell, same in compare_cells(sample, folder):
-        counts["same" if same else "different"] += 1
-        if not same or sum(counts.values()) % 50 == 0:
-            print(f"{'same' if same else 'DIFFERENT'} {cell.id}: {counts}", flush=True)
-    took = time.perf_counter() - began
-    print(f"{counts} of {len(sample)} cells, {took:.1f} s on {CORES} cores", flush=True)
-    episodes = sum(cell.episodes * len(cell.seeds) for cell in sample)
-    record("compare", {**counts, "took_s": took, "cores": CORES, "episodes": episodes})
+    compare_with(folder, one_of_each_setting(cells(PRESETS["paper"], "figures")), "compare")
+
+
+def cores(folder: Path, part: str = "1/1") -> None:
+    """Compute the runs of the paper's figures with the compiled engine; compare with `folder`.
+
+    The `part` "I/N" selects the cells I, I + N, I + 2 N and so on. All cores of the process are
+    used; `taskset -c 0,1` restricts it to two of them.
+    """
+    from belated.papers.howson2021.grid import PRESETS, cells
+
+    number, parts = (int(x) for x in part.split("/"))
+    grid = cells(PRESETS["paper"], "figures")
+    found = longest_first(cell for cell in grid if in_figures([cell.setting]))
+    compare_with(folder, found[number - 1 :: parts], "cores")
 
 
 def page() -> None:
@@ -263,7 +292,7 @@ def page() -> None:
     write_tables(Path(__file__).parents[1] / "docs" / "performance.md")
 
 
-ON_FILES = {one.__name__: one for one in (reference, check, paper, compare, store)}
+ON_FILES = {one.__name__: one for one in (reference, check, paper, compare, cores, store)}
 ON_NUMBERS = {one.__name__: one for one in (speed, latency, profile, page)}
 
 if __name__ == "__main__":

@@ -118,10 +118,14 @@ def one_of_each_setting(cells: Iterable[Cell]) -> list[Cell]:
     by_setting: dict[str, list[Cell]] = {}
     for cell in cells:
         by_setting.setdefault(cell.setting, []).append(cell)
-    chosen = [own[i % len(own)] for i, own in enumerate(by_setting.values())]
+    return longest_first(own[i % len(own)] for i, own in enumerate(by_setting.values()))
+
+
+def longest_first(cells: Iterable[Cell]) -> list[Cell]:
+    """Return `cells` in the order of the time that they need, the longest first."""
     plans = {"active": 3, "explicit": 4}  # rough relative time of an episode
     return sorted(
-        chosen,
+        cells,
         key=lambda cell: cell.episodes * plans.get(cell.updater, 1) * len(cell.world),
         reverse=True,
     )
