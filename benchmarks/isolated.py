@@ -1,18 +1,51 @@
-"""Runs in a process of their own, so that their memory can be measured."""
+"""Runs in a process of their own: to measure memory, or times that differ between processes."""
 
 import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import belated as bl
-from measure import memory_mb
+import minimal
+from measure import Timings, measurement, memory_mb
 from worlds import random_world
 
 
 def main(task: str, *arguments: str) -> None:
     """Run a `task` with `arguments` and print its report as JSON."""
-    print(json.dumps({"long": measure_long, "large": measure_large}[task](*arguments)))
+    tasks = {"long": measure_long, "large": measure_large, "small": measure_small}
+    print(json.dumps(tasks[task](*arguments)))
+
+
+def measure_small(episodes: str, repeats: str) -> dict[str, float]:
+    """Return the times of runs on chain 5, in microseconds per episode.
+
+    Parameters
+    ----------
+    episodes : str
+        Number of episodes.
+    repeats : str
+        Number of turns; the times are medians over these.
+
+    Returns
+    -------
+    dict
+        Times of the "floor", of "active", and of the "smallest" program with and "without" plans.
+    """
+    world, K = bl.chain(5), int(episodes)
+    base = bl.UCBVI_BF(preset="two_term")
+    run = partial(bl.simulate, world, base=base, updater=bl.Active(), episodes=K)
+    smallest = partial(minimal.regret, world, episodes=K)
+    assert smallest() == run().total_regret
+    runs = {
+        "floor": partial(run, planning="none"),
+        "active": run,
+        "smallest": smallest,
+        "without": partial(smallest, plans=False),
+    }
+    timings = Timings({name: measurement(each, K) for name, each in runs.items()}, int(repeats))
+    return {name: timings[name] for name in runs}
 
 
 def measure_long(episodes: str) -> dict[str, float]:

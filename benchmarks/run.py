@@ -17,12 +17,14 @@ from comparison import measure_implementations
 from growth import measure_growth
 from large import measure_large_world
 from report import Report, format_markdown, print_report, write_page
+from small import measure_small
 from startup import measure_startup
 
 PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
 
 PARTS = {
     "a": ("implementations", measure_implementations),
+    "s": ("a small world", measure_small),
     "b": ("bases", measure_bases),
     "c": ("threads", measure_threads),
     "d": ("growth", measure_growth),

@@ -1,0 +1,75 @@
+"""Time of a small world, chain 5, compared with the least time that planning takes there.
+
+In a small world an episode takes so little time that the position of the stack in memory matters:
+a processor compares the addresses of loads and earlier stores by their lowest 12 bits, so that a
+load can wait for a store to another address. Each process has another position, so that the times
+are measured in several processes.
+"""
+
+from statistics import median
+
+from measure import run_isolated
+from report import Report, Section, Target, format_number, format_ratio, format_ratios
+
+PROCESSES = 15
+PADDING_STEP_CHARS = 272
+"""Difference between the environments of two processes: 15 of these are close to a page, 4096."""
+LIMIT = 2.0
+
+
+def measure_small(report: Report, *, quick: bool, repeats: int) -> None:
+    """Add the times on chain 5 in several processes, and the target for their ratio.
+
+    Parameters
+    ----------
+    report : Report
+        Receives the section and the target.
+    quick : bool
+        Whether to use three processes only.
+    repeats : int
+        Number of turns in each process.
+    """
+    times = [
+        run_isolated("small", 20_000, repeats, padding=i * PADDING_STEP_CHARS)
+        for i in range(3 if quick else PROCESSES)
+    ]
+    ratios = [each["active"] / each["floor"] for each in times]
+    least = [1 + (each["smallest"] - each["without"]) / each["floor"] for each in times]
+    rows = [
+        (name, format_range([each[key] for each in times]))
+        for key, name in (
+            ("floor", "floor"),
+            ("active", "this engine, active"),
+            ("smallest", "smallest program"),
+            ("without", "smallest program, without plans"),
+        )
+    ]
+    rows.append(("this engine / floor", format_ratios(ratios)))
+    rows.append(("least ratio", format_ratios(least)))
+    report.sections.append(
+        Section(
+            "Chain 5 in several processes, µs per episode",
+            ("", "median (smallest to largest)"),
+            rows,
+            f"20,000 episodes, the learner of the tables above with `scale=1`, in {len(times)} "
+            "processes whose stacks have different positions. The smallest program "
+            "(`benchmarks/minimal.py`) can do nothing but this run, with the same random numbers "
+            "and regret. What it takes more with plans than without is what planning and the play "
+            "of changing policies take at least. The least ratio is that of this engine if they "
+            "took no longer here.",
+        )
+    )
+    ratio = median(ratios)
+    text = f"chain 5: this engine takes at most {LIMIT:g} × the floor"
+    reason = (
+        f"Chain 5: the smallest program for this run leaves a ratio of {median(least):.2f}. "
+        "Planning would have to take hardly longer than there, although it works for all bases, "
+        "updaters, delays and worlds."
+    )
+    report.targets.append(Target(text, format_ratio(ratio), ratio <= LIMIT, reason))
+
+
+def format_range(times: list[float]) -> str:
+    """Return the median of `times`, and the smallest and the largest in parentheses."""
+    limits = f"{format_number(min(times))} to {format_number(max(times))}"
+    return f"{format_number(median(times))} ({limits})"
