@@ -1,9 +1,9 @@
 """Time of a small world, chain 5, compared with the least time that planning takes there.
 
-In a small world an episode takes so little time that the position of the stack in memory matters:
-a processor compares the addresses of loads and earlier stores by their lowest 12 bits, so that a
-load can wait for a store to another address. Each process has another position, so that the times
-are measured in several processes.
+In a small world an episode takes so little time that the position of the stack in memory matters,
+probably because processors compare the addresses of loads and earlier stores by their lowest 12
+bits, so that a load can wait for a store to another address. The position differs between
+processes, so that the times are measured in several processes.
 """
 
 from statistics import median
