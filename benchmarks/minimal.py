@@ -43,7 +43,9 @@ def regret(
         Cumulative regret after the last episode.
     """
     H, S, A = world.shape.table
-    assert (A, S <= 32, np.diff(world.ptr).max() <= 2) == (2, True, True)
+    assert A == 2
+    assert S <= 32
+    assert np.diff(world.ptr).max() <= 2
     log = math.log(5 * S * A * episodes * H / DELTA)
     v_star = optimal_table(world)
     rewards = world.reward_table()
