@@ -8,12 +8,11 @@ from belated.compiled import inlined, interpreted, kernel
 from belated.episode import Floats, Ints
 from belated.learner.backup import Batch
 from belated.learner.bases.q_learning import learn, post
-from belated.learner.counts import NEW, add, has_room
+from belated.learner.counts import add, has_room
 from belated.learner.exploration import count_visit
 from belated.learner.planning.full import back_up, plan_all
 from belated.learner.planning.incremental import choose_actions, plan_changes
 from belated.learner.planning.packed import count_packed
-from belated.learner.planning.readers import add_reader
 from belated.learner.rewards import add_reward, update_rewards
 from belated.learner.state import EPOCH, OWN, PLAN_DUE, PLANS, SINCE_PLAN, Config, LearnerState
 from belated.learner.updaters.lazy import has_grown
@@ -39,8 +38,6 @@ def absorb_transition(config: Config, state: LearnerState, h: int, s: int, a: in
     row = (stage * S + s) * A + a
     position = add(state.counts, row, stage, s, y, 1)
     count_packed(state.scratch.packed, state.counts, stage, s, row, position)
-    if position == NEW:
-        add_reader(state.scratch.readers, stage, y, s * A + a)
     put(state.touched, stage, row)
 
 
