@@ -150,17 +150,14 @@ def test_packed_counts_follow_the_observations(successors: int) -> None:
         row = slice(s * A + a, None, S * A)
         np.add.at(found, packed.succ[h, row], packed.m[h, row])
         assert found.tolist() == m[h, s, a].tolist()
-    readers = packed.readers[:, :, None] >> np.arange(S * A) & 1
-    expected = np.moveaxis(m.reshape(H, S * A, S), 1, 2) > 0
-    assert readers.tolist() == expected.tolist()
 
 
 @needs_compiler
 def test_copied_counts_are_those_that_followed_the_observations() -> None:
     state = packed_learner(random_steps(np.random.default_rng(2), 300, 3))
-    copy = empty_packed(H, S * A, S)
+    copy = empty_packed(H, S * A)
     pack_all(copy, state.counts)
-    for name in ("succ", "m", "n", "unseen", "readers"):
+    for name in ("succ", "m", "n", "unseen"):
         found, expected = getattr(copy, name), getattr(state.scratch.packed, name)
         assert found.tobytes() == expected.tobytes()
     assert copy.valid[0]
@@ -179,17 +176,17 @@ def test_the_width_is_that_of_the_row_with_most_successors(successors: int, widt
     counts = empty_counts(SHAPE, 1)
     for y in range(successors):
         add(counts, 0, 0, 0, y, 1)
-    assert packed_width(empty_packed(1, S * A, S), counts) == width
-    assert packed_width(empty_packed(0, 0, S), counts) == 0
+    assert packed_width(empty_packed(1, S * A), counts) == width
+    assert packed_width(empty_packed(0, 0), counts) == 0
 
 
 def test_counts_that_are_too_large_are_not_read_from_packed_counts() -> None:
-    counts, packed = empty_counts(SHAPE, 1), empty_packed(1, S * A, S)
+    counts, packed = empty_counts(SHAPE, 1), empty_packed(1, S * A)
     for times, width in ((2**31 - 1, 2), (1, 0)):
         position = add(counts, 3, 0, 3 // A, 4, times)
         count_packed(packed, counts, 0, 3 // A, 3, position)
         assert packed_width(packed, counts) == width
-    packed = empty_packed(1, S * A, S)
+    packed = empty_packed(1, S * A)
     pack_all(packed, counts)
     assert packed_width(packed, counts) == 0
 

@@ -26,13 +26,9 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
-from belated.learner.planning.packed import (
-    BLOCK_ROWS,
-    MAX_MASK_ROWS,
-    PackedCounts,
-    empty_packed,
-)
+from belated.learner.planning.packed import BLOCK_ROWS, PackedCounts, empty_packed
 from belated.learner.planning.pairs import pair_memory
+from belated.learner.planning.readers import MAX_MASK_ROWS, Readers, empty_readers
 from belated.learner.planning.weights import MAX_WEIGHTS
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
@@ -109,7 +105,7 @@ class Scratch(NamedTuple):
     Unlike other scratch, some arrays keep their content between two plans: the stamps; the
     constant arrays `state_of`, `all_rows` and `no_visits`; the levels and hints; the terms of the
     backup, `terms`, with `term_n`, the visits N' for which they were computed; and the counts in
-    `packed`.
+    `packed` and `readers`.
     """
 
     rows: NDArray[np.int32]  # (S * A + 1) rows of this stage to back up; the last is not used
@@ -133,6 +129,7 @@ class Scratch(NamedTuple):
     totals: Floats  # (S * A) sums of these weights; empty if they are not stored
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
     packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
+    readers: Readers  # rows that read each state, if there are few rows
 
 
 class LearnerState(NamedTuple):
@@ -179,6 +176,7 @@ def empty_table(shape: Shape) -> PlanTable:
 
 def empty_scratch(
     shape: Shape,
+    stages: int,
     packed_stages: int = 0,
     term_slots: int = 0,
     level_rows: int = 0,
@@ -186,7 +184,7 @@ def empty_scratch(
     pairs: int = 0,
     weight_rows: int = 0,
 ) -> Scratch:
-    """Return working memory for a problem of size `shape`.
+    """Return working memory for a problem of size `shape`, with `stages` stages of the counts.
 
     `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
     counts. `term_slots` is the number of slots for terms, or 0 if the backup has no terms.
@@ -217,7 +215,8 @@ def empty_scratch(
         weights=np.zeros(weight_rows * S),
         totals=np.zeros(weight_rows),
         switched=np.zeros(shape.horizon, np.int64),
-        packed=empty_packed(packed_stages, S * A if packed_stages else 0, S),
+        packed=empty_packed(packed_stages, S * A if packed_stages else 0),
+        readers=empty_readers(stages, S * A, S),
     )
 
 
@@ -318,6 +317,7 @@ def empty_state(problem: LearningProblem, term_slots: int = TERM_SLOTS) -> Learn
         changed=empty_worklist(groups=H, items=H * S),
         scratch=empty_scratch(
             shape,
+            stages,
             stages if plans_whole_stages(problem) else 0,
             term_slots if terms else 0,
             S * shape.actions if has_levels(problem) else 0,

@@ -1,7 +1,7 @@
 """Backups of single rows from packed counts: of those whose values can have changed.
 
 In a stage of at most 64 rows, a set of rows or states is represented by the bits of an integer.
-`PackedCounts.readers` gives the rows that must be computed again when the value of a state changes.
+`Readers` gives the rows that must be computed again when the value of a state changes.
 """
 
 import math

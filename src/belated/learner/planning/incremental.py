@@ -25,6 +25,7 @@ from belated.learner.planning.full import (
     order_states,
 )
 from belated.learner.planning.packed import pack_all, packed_width
+from belated.learner.planning.readers import add_readers
 from belated.learner.planning.stage_values import store_stage
 from belated.learner.planning.stale import list_stale
 from belated.learner.planning.whole_stages import back_up_stages, tie_tolerance
@@ -170,6 +171,8 @@ def plan_changes(batch: Batch, config: Config, state: LearnerState, plan: int) -
     table, scratch = state.table, state.scratch
     H, S = table.actions.shape
     A = config.actions
+    if scratch.readers.links[0] != state.counts.used[1] and scratch.readers.rows.size > 0:
+        add_readers(scratch.readers, state.counts)
     width = packed_width(scratch.packed, state.counts)
     dense = False  # whether most values are expected to change at every step
     only_changed = False  # whether steps without changes are skipped nevertheless

@@ -25,9 +25,6 @@ MAX_COUNT: Final = 2**31 - 1
 BLOCK_ROWS: Final = 8
 """Number of rows that a compiled loop computes together; a stage must have at least as many."""
 
-MAX_MASK_ROWS: Final = 64
-"""Largest number of rows of a stage that can be represented by the bits of an integer."""
-
 
 class PackedCounts(NamedTuple):
     """Copy of the counts in the packed layout, and working memory for visits of successors."""
@@ -35,26 +32,23 @@ class PackedCounts(NamedTuple):
     succ: NDArray[np.int32]  # (stages, 4 * S * A) successors, or (1, 0) if not in use
     m: NDArray[np.int32]  # (stages, 4 * S * A) their counts
     n: NDArray[np.int32]  # (stages, S * A) N'
-    # (stages, S) Rows that have the state as a successor: bit s * A + a; (stages, 0) if not in use
-    readers: NDArray[np.int64]
     next_visits: NDArray[np.int32]  # (4 * S * A) visits of the successors
     unseen: NDArray[np.int64]  # (stages) number of rows without observations
     valid: NDArray[np.bool_]  # (1) whether `pack_all` has copied the first counts of the learner
     too_large: NDArray[np.bool_]  # (1) whether a count is too large, so that none can be used
 
 
-def empty_packed(stages: int, rows: int, states: int) -> PackedCounts:
+def empty_packed(stages: int, rows: int) -> PackedCounts:
     """Return packed counts without observations.
 
-    `stages` is the number of stages of the counts, `rows` the number of rows of a stage, and
-    `states` the number of states; the first two are 0 if packed counts are not used.
+    `stages` is the number of stages of the counts, and `rows` the number of rows of a stage; both
+    are 0 if packed counts are not used.
     """
     size = WIDTHS[-1] * rows
     return PackedCounts(
         succ=np.zeros((max(1, stages), size), np.int32),
         m=np.zeros((max(1, stages), size), np.int32),
         n=np.zeros((max(1, stages), rows), np.int32),
-        readers=np.zeros((max(1, stages), states if 0 < rows <= MAX_MASK_ROWS else 0), np.int64),
         next_visits=np.zeros(size, np.int32),
         unseen=np.full(stages, rows),
         valid=np.zeros(1, np.bool_),
@@ -91,8 +85,6 @@ def pack_row(packed: PackedCounts, counts: Counts, stage: int, at: int) -> None:
     for j in range(counts.size[row]):
         packed.succ[stage, j * rows + at] = counts.succ[first + j]
         packed.m[stage, j * rows + at] = counts.m[first + j]
-        if packed.readers.size > 0:
-            packed.readers[stage, counts.succ[first + j]] |= 1 << at
 
 
 @inlined
@@ -131,7 +123,6 @@ def pack_all(packed: PackedCounts, counts: Counts) -> None:
     stages, rows = packed.n.shape
     for stage in range(stages):
         packed.unseen[stage] = rows
-        packed.readers[stage] = 0
         for at in range(rows):
             packed.n[stage, at] = 0
             if counts.size[stage * rows + at] > 0:

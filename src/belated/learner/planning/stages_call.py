@@ -43,12 +43,12 @@ class StagesCall(NamedTuple):
     fixed: NDArray[np.float64]  # (horizon, states * actions) fixed values, else NaN, if has_fixed
     visits: NDArray[np.int64]  # (stages, states)
     no_visits: NDArray[np.int64]  # (states) zeros
-    succ: NDArray[np.int32]  # this field and the next five: see PackedCounts
+    succ: NDArray[np.int32]  # this field and the next four: see PackedCounts
     m: NDArray[np.int32]
     n: NDArray[np.int32]
-    readers: NDArray[np.int64]
     next_visits: NDArray[np.int32]
     unseen: NDArray[np.int64]
+    readers: NDArray[np.int64]  # (stages, states) see Readers
     reach: NDArray[np.int64]  # (horizon + 1) see Config
     state_of: NDArray[np.int32]  # (states * actions) state of each row
     out: NDArray[np.float64]  # (states * actions) receives Q of a stage

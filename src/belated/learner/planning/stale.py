@@ -1,6 +1,8 @@
 """Lists of the rows of a step whose backup incremental planning computes again."""
 
-from belated.compiled import inlined
+import numpy as np
+
+from belated.compiled import address, count_bits, inlined, lowest_bit
 from belated.episode import Floats
 from belated.learner.counts import Counts
 from belated.learner.state import Scratch
@@ -83,6 +85,62 @@ def is_any_level(levels: Floats, highest: float) -> bool:
 
 
 @inlined
+def list_stale_bits(
+    scratch: Scratch,
+    touched: Worklist,
+    reads_visits: bool,
+    stage: int,
+    next_stage: int,
+    h: int,
+    moved: int,
+    highest: float,
+) -> int:
+    """List the stale rows of a step in ascending order; see `list_stale`.
+
+    The sets in `scratch.readers` are used, in place of linked lists and stamps.
+
+    Parameters
+    ----------
+    scratch, touched, reads_visits, h, moved, highest
+        See `list_stale`.
+    stage, next_stage : int
+        Stage of the counts of steps h and h + 1.
+
+    Returns
+    -------
+    int
+        Number of rows listed.
+    """
+    count = scratch.all_rows.size
+    readers = address(scratch.readers.rows[stage])
+    stale = 0
+    # Rows with new observations.
+    row = int(touched.head[stage])
+    while row != END:
+        stale |= 1 << (row - stage * count)
+        row = int(touched.after[row])
+    # Rows with a successor whose value changed.
+    for i in range(moved):
+        stale |= int(readers[scratch.moved[i]])
+    # Rows that read a changed value because it is at least their level.
+    if moved > 0 and is_any_level(scratch.levels[h], highest):
+        for i in range(scratch.levels.shape[1]):
+            stale |= int(scratch.levels[h, i] <= highest) << i
+    # Rows with a successor whose visit count changed.
+    if reads_visits:
+        row = int(touched.head[next_stage])
+        while row != END:
+            stale |= int(readers[scratch.state_of[row - next_stage * count]])
+            row = int(touched.after[row])
+    rows = address(scratch.rows)
+    listed = count_bits(stale)
+    for i in range(listed):
+        rows[i] = np.int32(lowest_bit(stale))
+        stale &= stale - 1
+    return int(listed)
+
+
+@inlined
 def list_stale(
     scratch: Scratch,
     counts: Counts,
@@ -127,7 +185,9 @@ def list_stale(
         Number of rows listed.
     """
     pooled = counts.visits.shape[0] == 1
-    stage = 0 if pooled else h
+    stage, next_stage = (0, 0) if pooled else (h, h + 1)
+    if scratch.readers.rows.size > 0:
+        return list_stale_bits(scratch, touched, reads_visits, stage, next_stage, h, moved, highest)
     first = stage * scratch.all_rows.size
     stamp = scratch.stamp[0]
     listed = 0
@@ -146,7 +206,6 @@ def list_stale(
                 listed = list_row(scratch, stamp, i, listed)
     # Rows with a successor whose visit count changed.
     if reads_visits:
-        next_stage = 0 if pooled else h + 1
         row = touched.head[next_stage]
         while row != END:
             y = scratch.state_of[row - next_stage * scratch.all_rows.size]
