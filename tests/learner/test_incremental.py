@@ -252,13 +252,18 @@ def planned_chain(problem: LearningProblem, *, actions: int = 1) -> LearnerState
     return state
 
 
+def without_readers(problem: LearningProblem, state: LearnerState) -> LearnerState:
+    """Return `state` without sets of rows as bits, as in a large world."""
+    no_readers = empty_readers(problem.count_stages, MAX_MASK_ROWS + 1, S)
+    return state._replace(scratch=state.scratch._replace(readers=no_readers))
+
+
 def backed_up(problem: LearningProblem, state: LearnerState) -> dict[int, set[int]]:
     """Plan, and return the rows that were listed by the step at which they were last listed.
 
     The sets of rows as bits leave no stamps; they are not used here. See test_readers.py.
     """
-    no_readers = empty_readers(problem.count_stages, MAX_MASK_ROWS + 1, S)
-    state = state._replace(scratch=state.scratch._replace(readers=no_readers))
+    state = without_readers(problem, state)
     before = int(state.scratch.stamp[0])
     plan_changes(batch_of(problem), configure(problem, 0), state, 1)
     assert state.scratch.stamp[0] == before + H  # one stamp for each step, the last step first
@@ -429,11 +434,16 @@ def test_a_row_is_listed_once_at_each_stamp() -> None:
         assert scratch.rows[:listed].tolist() == [5, 3, 0]
 
 
+@pytest.mark.parametrize("bits", [False, True], ids=["stamps", "bits"])
 @pytest.mark.parametrize("whole", [False, True])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_new_values_are_stored_and_their_states_listed_once(monotone: bool, whole: bool) -> None:
+def test_new_values_are_stored_and_their_states_listed_once(
+    monotone: bool, whole: bool, bits: bool
+) -> None:
     problem = make_problem(Reader(monotone=monotone))
     config, state = configure(problem, 0), empty_state(problem)
+    if not bits:
+        state = without_readers(problem, state)
     table, scratch = state.table, state.scratch
     table.q[1] = 1.0
     new = np.ones(S * A)

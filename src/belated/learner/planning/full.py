@@ -46,11 +46,20 @@ def first_best(q: Floats, h: int, s: int, A: int) -> int:
     int
         Action.
     """
+    return best_from(address(q[h]), s * A, A)
+
+
+@inlined
+def best_from(q: Floats, first: int, A: int) -> int:
+    """Return the position of the first largest number among `A` numbers of `q`, from `first` on.
+
+    `q` is an array or a pointer; the position is counted from `first`.
+    """
     if A == 2:  # without a branch, which would often be mispredicted
-        return int(q[h, 2 * s + 1] > q[h, 2 * s])
+        return int(q[first + 1] > q[first])
     best = 0
     for a in range(1, A):
-        if q[h, s * A + a] > q[h, s * A + best]:
+        if q[first + a] > q[first + best]:
             best = a
     return best
 

@@ -13,11 +13,14 @@ counts of the successors. See `BackupRule`.
 
 import math
 
-from belated.compiled import inlined, kernel
+import numpy as np
+
+from belated.compiled import address, count_bits, inlined, kernel, lowest_bit
 from belated.learner.backup import Batch
 from belated.learner.exploration import explores
 from belated.learner.planning.full import (
     back_up,
+    best_from,
     choose_tied,
     count_tied,
     find_extremes,
@@ -70,19 +73,34 @@ def store_changed(config: Config, state: LearnerState, h: int, listed: int, whol
     int
         Number of states listed.
     """
-    scratch, q = state.scratch, state.table.q[h]
-    stamp, monotone = scratch.stamp[0], config.monotone
+    scratch, monotone = state.scratch, config.monotone
+    # Pointers, whose indices are not checked for negative numbers.
+    q, out, rows = address(state.table.q[h]), address(scratch.out), address(scratch.rows)
+    state_of, states = address(scratch.state_of), address(scratch.states)
     found = 0
     # without branches, which would often be mispredicted
+    if scratch.readers.rows.size > 0:  # there are few states: represent a set of them by bits
+        bits = 0
+        for i in range(listed):
+            row = i if whole else int(rows[i])
+            new = min(out[i], q[row]) if monotone else out[i]
+            bits |= int(new != q[row]) << int(state_of[row])
+            q[row] = new
+        found = int(count_bits(bits))
+        for i in range(found):
+            states[i] = np.int32(lowest_bit(bits))
+            bits &= bits - 1
+        return found
+    stamp, stamps = scratch.stamp[0], address(scratch.state_stamp)
     for i in range(listed):
-        row = i if whole else int(scratch.rows[i])
-        old, new = q[row], scratch.out[i]
-        changed = (new != old) & ((not monotone) | (new < old))
-        q[row] = new if changed else old
-        s = scratch.state_of[row]
-        last = scratch.state_stamp[s]
-        scratch.state_stamp[s] = stamp if changed else last
-        scratch.states[found] = s
+        row = i if whole else int(rows[i])
+        new = min(out[i], q[row]) if monotone else out[i]
+        changed = new != q[row]
+        q[row] = new
+        s = state_of[row]
+        last = stamps[s]
+        stamps[s] = stamp if changed else last
+        states[found] = s
         found += changed & (last != stamp)
     return found
 
@@ -116,36 +134,44 @@ def maximise_changed(
         Whether the largest value of the step may have changed, or the smallest value in a way that
         every row is affected or all values must be searched.
     highest : float
-        Largest value of the states whose value changed, before or after the change.
+        Largest value of the states whose value changed, before or after the change; computed only
+        if there are levels.
     """
     table, scratch = state.table, state.scratch
     S = table.actions.shape[1]
     A = config.actions
-    v, actions = table.v[h], table.actions[h]
+    # Pointers, whose indices are not checked for negative numbers.
+    q, v, actions = address(table.q[h]), address(table.v[h]), address(table.actions[h])
+    states, moved_states = address(scratch.states), address(scratch.moved)
     top, low = table.top[h], table.low[h]
-    reads_low = config.reads == READS_EXTREMES
+    reads_best, reads_low = config.reads >= READS_BEST, config.reads == READS_EXTREMES
+    has_levels = scratch.levels.size > 0
     moved = 0
     extremes_moved = False
     highest = -math.inf
     # without branches that would often be mispredicted
     for i in range(found):
-        s = int(scratch.states[i])
-        best = first_best(table.q, h, s, A)
+        s = int(states[i])
+        best = best_from(q, s * A, A)
         if not config.random_ties and best != actions[s]:
             actions[s] = best
             put(state.changed, h, h * S + s)
-        new, old = table.q[h, s * A + best], v[s]
+        new, old = q[s * A + best], v[s]
         changed = new != old
-        extremes_moved |= changed & (
-            (old == top) | (new > top) | ((old == low) & (low < new)) | ((new < low) & reads_low)
-        )
-        if not reads_low:
-            low = min(low, new)
-        highest = max(highest, max(old, new) if changed else -math.inf)
+        if reads_best:
+            extremes_moved |= (
+                (new > top)
+                | ((old == top) & (new < top))
+                | ((old == low) & (new > low))
+                | ((new < low) & reads_low)
+            )
+            low = low if reads_low else min(low, new)
+        if has_levels:
+            highest = max(highest, max(old, new) if changed else -math.inf)
         v[s] = new
-        scratch.moved[moved] = s
+        moved_states[moved] = s
         moved += changed
-    if config.reads >= READS_BEST:
+    if reads_best:
         table.low[h] = low
     return moved, extremes_moved, highest
 
