@@ -31,7 +31,8 @@ def measure_small(episodes: str, repeats: str) -> dict[str, float]:
     Returns
     -------
     dict
-        Times of the "floor", of "active", and of the "smallest" program with and "without" plans.
+        Times of the "floor", of the floor with the optimal policy ("moving"), of "active", and of
+        the "smallest" program with and "without" plans.
     """
     world, K = bl.chain(5), int(episodes)
     base = bl.UCBVI_BF(preset="two_term")
@@ -40,6 +41,7 @@ def measure_small(episodes: str, repeats: str) -> dict[str, float]:
     assert smallest() == run().total_regret
     runs = {
         "floor": partial(run, planning="none"),
+        "moving": partial(run, base=bl.Optimal(), planning="none"),
         "active": run,
         "smallest": smallest,
         "without": partial(smallest, plans=False),

@@ -4,8 +4,9 @@
 
 Each checkout runs in a process of its own, and both are measured in turn, so that other load
 affects both alike. The order changes with each turn. Times in small worlds also depend on the
-addresses that a process gets, so that there are several pairs of processes. Nothing is written to
-the docs.
+addresses that a process gets, so that there are several pairs of processes. The floor, a run
+without plans, is measured too, so that a time can be compared with both floors: that of the same
+checkout, and that of the other one. Nothing is written to the docs.
 """
 
 import argparse
@@ -52,7 +53,16 @@ def cases() -> dict[str, Callable[[], Any]]:
                         w, base=b, episodes=k, **o
                     )
                 )
+        floor = {"base": bl.UCBVI_BF(preset="two_term"), "updater": bl.Active(), "planning": "none"}
+        found[floor_of(states)] = lambda w=world, k=episodes, o=floor: bl.simulate(
+            w, episodes=k, **o
+        )
     return found
+
+
+def floor_of(states: int | str) -> str:
+    """Return the name of the case without plans on a chain of `states` states."""
+    return f"chain {states}, floor"
 
 
 def work() -> None:
@@ -127,13 +137,19 @@ def main() -> None:
     report, rows = Report(), []
     for name, (now, before) in times.items():
         ratios = [b / a for a, b in zip(now, before, strict=True)]
-        episodes = CHAINS[int(name.split(",")[0].split()[1])]
+        states = name.split(",")[0].split()[1]
+        floors = [
+            format_number(median(a / b for a, b in zip(now, each, strict=True)))
+            for each in times[floor_of(states)]
+        ]
+        episodes = CHAINS[int(states)]
         medians = [format_number(median(each) / episodes * 1e6) for each in (now, before)]
         same = "yes" if len(regrets[name]) == 1 else "no"
-        rows.append((name, *medians, format_ratios(ratios), same))
+        rows.append((name, *medians, format_ratios(ratios), *floors, same))
         text = f"{name}: not slower than before"
         report.targets.append(Target(text, f"{median(ratios):.2f} ×", median(ratios) >= MIN_RATIO))
-    columns = ("", "now", "before", "before / now", "same regret")
+    floors = "now / floor now", "now / floor before"
+    columns = ("", "now", "before", "before / now", *floors, "same regret")
     report.sections.append(Section("Two checkouts, µs per episode", columns, rows))
     print_report(report, describe_machine())
 
