@@ -20,8 +20,10 @@ from belated.learner.backup_call import (
 )
 
 LANES: Final = 4
-"""The number of rows computed is rounded up to a multiple of this number, so that no rows remain
-that the compiler would process one by one. The results of the additional rows are not used."""
+"""The number of rows computed is rounded up to a multiple of this number, the size of a vector on
+many processors, so that no rows remain that the compiler would process one by one. The results of
+the additional rows are not used. With vectors of eight numbers (AVX-512), four rows may remain;
+multiples of eight were not faster."""
 
 FIELDS: Final = 8
 """Number of inputs of each row."""
