@@ -86,7 +86,7 @@ def test_a_pair_is_left_to_the_backup_only_if_it_takes_a_search() -> None:
 def test_kl_ucrl_computes_pairs_several_at_a_time() -> None:
     def memory(base: bl.Base) -> int:
         problem = LearningProblem(shape=SHAPE, base=base, updater=bl.Active(), episodes=10)
-        return empty_state(problem).scratch.pairs.size
+        return empty_state(problem).scratch.lanes.size
 
     assert memory(bl.KL_UCRL()) > 0
     assert memory(bl.KL_UCRL(form="bonus")) == memory(bl.UCRL2B()) == 0

@@ -7,6 +7,16 @@ as the arithmetic.
 
 from belated.compiled.bits import count_bits, lowest_bit
 from belated.compiled.decorators import compile_callback, compiled, inlined, kernel, uncached
+from belated.compiled.lanes import (
+    LANES,
+    broadcast,
+    load_lanes,
+    max_lanes,
+    min_lanes,
+    select,
+    sqrt_lanes,
+    store_lanes,
+)
 from belated.compiled.plain import JIT, identity, interpreted
 from belated.compiled.pointers import (
     address,
@@ -21,7 +31,9 @@ from belated.compiled.sources import digest_sources
 
 __all__ = [
     "JIT",
+    "LANES",
     "address",
+    "broadcast",
     "compile_callback",
     "compiled",
     "count_bits",
@@ -32,9 +44,15 @@ __all__ = [
     "inlined",
     "interpreted",
     "kernel",
+    "load_lanes",
     "load_tuple",
     "lowest_bit",
+    "max_lanes",
+    "min_lanes",
     "reference",
+    "select",
+    "sqrt_lanes",
+    "store_lanes",
     "store_output",
     "uncached",
     "view",

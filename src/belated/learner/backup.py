@@ -40,12 +40,21 @@ from belated.learner.backup_call import (
     with_terms_only,
 )
 from belated.learner.compile_errors import compilation_error
-from belated.learner.planning import changed_rows, pairs, stage_rows, stages, stages_call, weights
+from belated.learner.planning import (
+    changed_rows,
+    pairs,
+    row_lanes,
+    stage_rows,
+    stages,
+    stages_call,
+    weights,
+)
 from belated.learner.planning.packed import WIDTHS
+from belated.learner.planning.row_lanes import RowLanes
 from belated.learner.planning.stages_call import StagesCall
 from belated.learner.planning.weights import RowWeights
 
-__all__ = ["Row", "RowWeights", "Stage"]
+__all__ = ["Row", "RowLanes", "RowWeights", "Stage"]
 
 Function = Callable[[NDArray[np.float64], Stage, Row], float]
 
@@ -95,6 +104,11 @@ class RowTerms(NamedTuple):
     counts `row.m` and `row.n` are floats. `stage.v` may only be read at indices from `row.succ`;
     `stage.visits`, `row.s`, `row.a` and `row.number` must not be read. The function returns neither
     a level nor a hint, so that `has_level` and `has_hint` must be False."""
+
+    back_up_lanes: Callable[..., Any] | None = None
+    """Function of (constants, stage, rows), with a `RowLanes`, that returns Q_h(s, a), the level
+    and the hint of eight rows, as lanes; see `belated.compiled.lanes`. Q_h(s, a) is NaN where
+    `back_up` must compute it. Only rows with a hint are passed, so `has_hint` must be True."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +211,10 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
             own = names | {"back_up_pair": backup.terms.back_up_pair}
             pair_loop = uncached(specialise(pairs.back_up_pairs, function, own))
             names |= {"HAS_PAIRS": True, "back_up_pairs": pair_loop}
+        if backup.terms.back_up_lanes is not None:
+            own = names | {"back_up_eight": backup.terms.back_up_lanes}
+            lanes = uncached(specialise(row_lanes.back_up_lanes, function, own), inline=False)
+            names |= {"HAS_LANES": True, "back_up_lanes": lanes}
     if backup.weights is not None:
         draw, with_sums = backup.weights
         own = {"draw_weights": draw, "back_up_with_sums": with_sums, "read_row": reader}

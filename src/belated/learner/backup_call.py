@@ -92,7 +92,7 @@ class BackupCall(NamedTuple):
     levels: NDArray[np.float64]  # (states * actions) receives the level of each row, if has_levels
     has_hints: bool  # whether hints are stored
     hints: NDArray[np.float64]  # (2, states * actions) hints of the rows, replaced, if has_hints
-    pairs: NDArray[np.float64]  # working memory: see `belated.learner.planning.pairs`
+    lanes: NDArray[np.float64]  # working memory: see `planning.pairs` and `planning.row_lanes`
     has_weights: bool  # whether weights are stored; see `planning.weights`
     weights: NDArray[np.float64]  # (states * actions, states) weights of each row, if has_weights
     totals: NDArray[np.float64]  # (states * actions) sum of the weights of each row
@@ -191,6 +191,11 @@ HAS_PAIRS: Final = False
 `RowTerms`. `specialise` replaces this value in each copy of `back_up_rows`."""
 
 
+HAS_LANES: Final = False
+"""Whether the backup that `back_up_rows` calls has a function for eight rows; see `RowTerms`.
+`specialise` replaces this value in each copy of `back_up_rows`."""
+
+
 @inlined
 def compute_terms(constants: NDArray[np.float64], n: int) -> Pair:
     """Return (0, 0); `specialise` replaces this placeholder by `RowTerms.compute`."""
@@ -220,6 +225,12 @@ def back_up_pair(constants: NDArray[np.float64], stage: Stage, row: Row, terms: 
 @inlined
 def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
     """Return False; `specialise` replaces this placeholder by a copy of `pairs.back_up_pairs`."""
+    return False
+
+
+@inlined
+def back_up_lanes(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
+    """Return False; `specialise` replaces this by a copy of `row_lanes.back_up_lanes`."""
     return False
 
 
@@ -300,13 +311,18 @@ def back_up_rows(pointer: BackupCall) -> int:
     pairs_computed = False
     if HAS_PAIRS:
         pairs_computed = back_up_pairs(call, constants, stage)
+    lanes_computed = False
+    if HAS_LANES:
+        lanes_computed = back_up_lanes(call, constants, stage)
     pair = 0  # number of rows with two successors so far
     for i in range(call.row_count):
+        if HAS_LANES and lanes_computed and not math.isnan(call.out[i]):
+            continue
         at = int(call.rows[i])
         row = read_row(call, at)
         n = row.n
         if HAS_PAIRS and pairs_computed and row.hi - row.lo == 2:
-            call.out[i] = call.pairs[pair]
+            call.out[i] = call.lanes[pair]
             pair += 1
             if call.out[i] == call.out[i]:  # not NaN
                 if call.has_levels:

@@ -29,6 +29,7 @@ from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.planning.packed import BLOCK_ROWS, PackedCounts, empty_packed
 from belated.learner.planning.pairs import pair_memory
 from belated.learner.planning.readers import MAX_MASK_ROWS, Readers, empty_readers
+from belated.learner.planning.row_lanes import lane_memory
 from belated.learner.planning.weights import MAX_WEIGHTS
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
@@ -124,7 +125,7 @@ class Scratch(NamedTuple):
     terms: Floats  # (2, slots) the terms; (2, 0) if the backup has none
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
     hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
-    pairs: Floats  # working memory of `pairs.back_up_pairs`; empty if it is not used
+    lanes: Floats  # working memory of rows computed several at a time; empty if it is not used
     weights: Floats  # (S * A * S) random weights of each row, see RowWeights; empty if not stored
     totals: Floats  # (S * A) sums of these weights; empty if they are not stored
     switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
@@ -181,7 +182,7 @@ def empty_scratch(
     term_slots: int = 0,
     level_rows: int = 0,
     hints: int = 0,
-    pairs: int = 0,
+    lanes: int = 0,
     weight_rows: int = 0,
 ) -> Scratch:
     """Return working memory for a problem of size `shape`, with `stages` stages of the counts.
@@ -189,9 +190,9 @@ def empty_scratch(
     `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
     counts. `term_slots` is the number of slots for terms, or 0 if the backup has no terms.
     `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels are
-    used. `hints` is the number of hints of a step, two for each row, or 0. `pairs` is the size of
-    the working memory of `back_up_pairs`, or 0. `weight_rows` is the number of rows whose weights
-    are stored, or 0.
+    used. `hints` is the number of hints of a step, two for each row, or 0. `lanes` is the size of
+    the working memory of rows that are computed several at a time, or 0. `weight_rows` is the
+    number of rows whose weights are stored, or 0.
     """
     S, A = shape.states, shape.actions
     return Scratch(
@@ -211,7 +212,7 @@ def empty_scratch(
         terms=np.zeros((2, term_slots)),
         levels=np.full((shape.horizon, level_rows), -np.inf),
         hints=np.full((shape.horizon, hints), -np.inf),
-        pairs=np.zeros(pairs),
+        lanes=np.zeros(lanes),
         weights=np.zeros(weight_rows * S),
         totals=np.zeros(weight_rows),
         switched=np.zeros(shape.horizon, np.int64),
@@ -227,6 +228,18 @@ def stored_terms(problem: LearningProblem) -> RowTerms | None:
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
     return backup.terms if backup.compiled else None
+
+
+def memory_for_lanes(shape: Shape, terms: RowTerms | None) -> int:
+    """Return the size of the working memory of rows that are computed several at a time.
+
+    It is 0 if a backup with the given `terms` computes one row after another.
+    """
+    if terms is not None and terms.back_up_lanes is not None:
+        return lane_memory(shape.states)
+    if terms is not None and terms.back_up_pair is not None:
+        return pair_memory(shape.states * shape.actions)
+    return 0
 
 
 def has_levels(problem: LearningProblem) -> bool:
@@ -322,7 +335,7 @@ def empty_state(problem: LearningProblem, term_slots: int = TERM_SLOTS) -> Learn
             term_slots if terms else 0,
             S * shape.actions if has_levels(problem) else 0,
             2 * S * shape.actions if terms and terms.has_hint else 0,
-            pair_memory(S * shape.actions) if terms and terms.back_up_pair else 0,
+            memory_for_lanes(shape, terms),
             S * shape.actions if has_weights(problem) else 0,
         ),
     )

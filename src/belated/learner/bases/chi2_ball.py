@@ -15,6 +15,9 @@ MIN_DISTANCE = 1e-6
 """Distance of V from the threshold, relative to max V - <P^, V>, at which a state is certainly on
 one side of it. Rounding errors are smaller by many orders of magnitude."""
 
+MIN_SQUARES = 1e-200
+"""Weighted sum of squared deviations of V below which they are treated as 0."""
+
 
 @kernel
 def weighted_moments(
@@ -257,7 +260,7 @@ def max_over_chi2_ball(
                 removed += row.m[j]
         # Maximiser over these states with the remaining radius, times N'.
         remaining = eps * row.n - removed - removed * removed / total
-        is_degenerate = not remaining > 0.0 or not squares >= 1e-200
+        is_degenerate = not remaining > 0.0 or not squares >= MIN_SQUARES
         t = math.sqrt(remaining / squares) if not is_degenerate else 0.0
         gain = (kept + removed * mean_x + t * squares) / row.n
         # Remove the states where it is negative, or stop if there are none.

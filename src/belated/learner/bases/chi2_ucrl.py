@@ -49,6 +49,7 @@ from belated.learner.backup import (
 )
 from belated.learner.bases.base import BackupRule, Base, Proof
 from belated.learner.bases.chi2_ball import NO_HINT, chi2_bonus, max_over_chi2_ball
+from belated.learner.bases.chi2_lanes import back_up_lanes_over_chi2_ball
 
 
 @kernel
@@ -114,7 +115,15 @@ def back_up_over_chi2_ball(
     return clipped(stage, row, centre, best - centre), level, hint
 
 
-@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball, has_level=True, has_hint=True))
+@backup(
+    terms=RowTerms(
+        chi2_terms,
+        back_up_over_chi2_ball,
+        has_level=True,
+        has_hint=True,
+        back_up_lanes=back_up_lanes_over_chi2_ball,
+    )
+)
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the chi-squared ball.
 

@@ -265,7 +265,7 @@ def back_up(
         levels=address(scratch.levels[h]),
         has_hints=scratch.hints.size > 0,
         hints=address(scratch.hints[h]),
-        pairs=address(scratch.pairs),
+        lanes=address(scratch.lanes),
         has_weights=scratch.weights.size > 0,
         weights=address(scratch.weights),
         totals=address(scratch.totals),

@@ -37,14 +37,14 @@ POSITIONS: Final[Any] = (0, 1)
 
 
 def pair_memory(rows: int) -> int:
-    """Return the size of `BackupCall.pairs` for a stage of `rows` rows: their values and inputs."""
+    """Return the size of `BackupCall.lanes` for a stage of `rows` rows: their values and inputs."""
     return (1 + FIELDS) * (rows + LANES)
 
 
 def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
     """Compute Q_h(s, a) of the rows in `call.rows` that have exactly two successors.
 
-    The values are stored at the beginning of `call.pairs`, in the order of the rows; a value is NaN
+    The values are stored at the beginning of `call.lanes`, in the order of the rows; a value is NaN
     if the backup must compute it. The terms of these rows are updated. Nothing is computed if there
     are fewer than `MIN_PAIRS` such rows.
 
@@ -78,25 +78,25 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
                 call.term_n[slot] = n
             k = call.start[j]
             to = stride + found
-            call.pairs[to] = stage.v[call.succ[k]]
-            call.pairs[to + stride] = stage.v[call.succ[k + 1]]
-            call.pairs[to + 2 * stride] = call.m[k]
-            call.pairs[to + 3 * stride] = call.m[k + 1]
-            call.pairs[to + 4 * stride] = n
-            call.pairs[to + 5 * stride] = call.rewards[at]
-            call.pairs[to + 6 * stride] = call.first_terms[slot]
-            call.pairs[to + 7 * stride] = call.second_terms[slot]
+            call.lanes[to] = stage.v[call.succ[k]]
+            call.lanes[to + stride] = stage.v[call.succ[k + 1]]
+            call.lanes[to + 2 * stride] = call.m[k]
+            call.lanes[to + 3 * stride] = call.m[k + 1]
+            call.lanes[to + 4 * stride] = n
+            call.lanes[to + 5 * stride] = call.rewards[at]
+            call.lanes[to + 6 * stride] = call.first_terms[slot]
+            call.lanes[to + 7 * stride] = call.second_terms[slot]
             found += 1
     if found < MIN_PAIRS:
         return False
     # Compute the values.
     for i in range((found + LANES - 1) // LANES * LANES):
         v, m, n, reward, terms = (
-            load_tuple(call.pairs, stride + i, stride, 2),
-            load_tuple(call.pairs, 3 * stride + i, stride, 2),
-            call.pairs[5 * stride + i],
-            call.pairs[6 * stride + i],
-            load_tuple(call.pairs, 7 * stride + i, stride, 2),
+            load_tuple(call.lanes, stride + i, stride, 2),
+            load_tuple(call.lanes, 3 * stride + i, stride, 2),
+            call.lanes[5 * stride + i],
+            call.lanes[6 * stride + i],
+            load_tuple(call.lanes, 7 * stride + i, stride, 2),
         )
         pair = Stage(
             call.h,
@@ -111,5 +111,5 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
             call.observed,
         )
         row = Row(0, 0, n, reward, 0, 2, POSITIONS, m, 0)
-        call.pairs[i] = back_up_pair(constants, pair, row, terms)
+        call.lanes[i] = back_up_pair(constants, pair, row, terms)
     return True
