@@ -157,21 +157,25 @@ def order_states(table: PlanTable, h: int) -> None:
     ordered by index, so that the order is unique. Insertion sort is fast here, because the order
     usually differs little from that of the previous plan.
     """
-    order, v = table.order[h], table.v[h]
-    last = order[0]
-    for i in range(1, order.size):
-        y = order[i]
-        if not follows(v, last, y):
-            last = y
+    order, v = address(table.order[h]), address(table.v[h])
+    S = table.v.shape[1]
+    last = int(order[0])
+    v_last = v[last]
+    for i in range(1, S):
+        y = int(order[i])
+        v_y = v[y]
+        if v_y < v_last or (v_y == v_last and y > last):  # in order
+            last, v_last = y, v_y
             continue
         at = i
-        while at > 0 and follows(v, order[at - 1], y):
+        while at > 0 and follows(v, int(order[at - 1]), y):
             order[at] = order[at - 1]
             at -= 1
         order[at] = y
-        last = order[i]
+        last = int(order[i])
+        v_last = v[last]
     table.top[h] = v[order[0]]
-    table.low[h] = v[order[-1]]
+    table.low[h] = v[order[S - 1]]
 
 
 @kernel
