@@ -9,10 +9,11 @@ import belated as bl
 from belated.compiled import JIT, LANES, address, kernel, load_lanes, store_lanes
 from belated.episode import Floats, Ints
 from belated.learner.backup import Backup, Row, RowLanes, Stage, compile_batch, mean
+from belated.learner.backup_call import MIN_ROWS, MIN_STATES
 from belated.learner.bases.chi2_ball import NO_HINT
 from belated.learner.bases.chi2_lanes import back_up_lanes_over_chi2_ball
 from belated.learner.bases.chi2_ucrl import back_up_over_chi2_ball
-from belated.learner.planning.row_lanes import FIELDS, MIN_ROWS
+from belated.learner.planning.row_lanes import FIELDS
 from belated.learner.problem import LearningProblem
 from belated.learner.state import configure, empty_state, with_room_for
 from belated.learner.updating import absorb, make_plan
@@ -107,7 +108,7 @@ def test_a_row_without_a_certain_support_is_left_to_the_backup() -> None:
 
 @pytest.mark.skipif(not JIT, reason="plain Python computes row by row")
 @pytest.mark.parametrize("scale", [0.0003, 0.01])
-@pytest.mark.parametrize("states", [4, 9, 40])
+@pytest.mark.parametrize("states", [MIN_STATES, 9, 40])
 def test_plans_after_many_observations_have_the_bits_of_a_first_plan(
     states: int, scale: float
 ) -> None:

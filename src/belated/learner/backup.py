@@ -35,6 +35,7 @@ from belated.learner.backup_call import (
     Stage,
     back_up_rows,
     read_row,
+    read_stage,
     specialise,
     with_level_only,
     with_terms_only,
@@ -191,14 +192,15 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
     """
     function = backup.function
     names: dict[str, Any]
-    reader: Any
     if not backup.compiled:
-        reader = specialise(read_row, function, {"view": identity})
-        names = {"back_up_row": function, "view": identity, "read_row": reader}
-        names["dereference"] = identity
+        names = {"back_up_row": function, "view": identity, "dereference": identity}
+        names |= {
+            each.__name__: specialise(each, function, names) for each in (read_row, read_stage)
+        }
         return Batch(specialise(back_up_rows, function, names), no_stages)
     reader = uncached(read_row)
     names = {"back_up_row": uncached(function), "read_row": reader}
+    names["read_stage"] = uncached(read_stage)
     if backup.terms is not None:
         names |= {"HAS_TERMS": True, "compute_terms": backup.terms.compute}
         with_hint = backup.terms.back_up

@@ -195,6 +195,12 @@ HAS_LANES: Final = False
 """Whether the backup that `back_up_rows` calls has a function for eight rows; see `RowTerms`.
 `specialise` replaces this value in each copy of `back_up_rows`."""
 
+MIN_ROWS: Final = 3
+"""Smallest number of rows that are computed in lanes. One or two rows take as long as eight."""
+
+MIN_STATES: Final = 6
+"""Smallest number of states for which rows are computed in lanes. With fewer, it takes longer."""
+
 
 @inlined
 def compute_terms(constants: NDArray[np.float64], n: int) -> Pair:
@@ -229,9 +235,8 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
 
 
 @inlined
-def back_up_lanes(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
-    """Return False; `specialise` replaces this by a copy of `row_lanes.back_up_lanes`."""
-    return False
+def back_up_lanes(pointer: BackupCall) -> None:
+    """Do nothing; `specialise` replaces this placeholder by a copy of `row_lanes.back_up_lanes`."""
 
 
 def with_terms_only(
@@ -257,6 +262,22 @@ this value in each copy of `back_up_rows`."""
 @inlined
 def back_up_with_weights(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> None:
     """Do nothing; `specialise` replaces this by a copy of `planning.weights.back_up_all`."""
+
+
+def read_stage(call: BackupCall) -> Stage:
+    """Return the inputs of a backup that are common to all rows of `call`."""
+    return Stage(
+        call.h,
+        call.horizon,
+        view(call.v, call.states),
+        view(call.visits, call.states),
+        call.top,
+        call.low,
+        view(call.order, call.states),
+        call.seed,
+        call.plan,
+        call.observed,
+    )
 
 
 def read_row(call: BackupCall, at: int) -> Row:
@@ -292,18 +313,7 @@ def back_up_rows(pointer: BackupCall) -> int:
     """
     call = dereference(pointer)
     constants = view(call.constants, call.constants_size)
-    stage = Stage(
-        call.h,
-        call.horizon,
-        view(call.v, call.states),
-        view(call.visits, call.states),
-        call.top,
-        call.low,
-        view(call.order, call.states),
-        call.seed,
-        call.plan,
-        call.observed,
-    )
+    stage = read_stage(call)
     if HAS_WEIGHTS and call.has_weights:
         back_up_with_weights(call, constants, stage)
         return call.row_count
@@ -312,8 +322,9 @@ def back_up_rows(pointer: BackupCall) -> int:
     if HAS_PAIRS:
         pairs_computed = back_up_pairs(call, constants, stage)
     lanes_computed = False
-    if HAS_LANES:
-        lanes_computed = back_up_lanes(call, constants, stage)
+    if HAS_LANES and call.has_hints and call.row_count >= MIN_ROWS and call.states >= MIN_STATES:
+        back_up_lanes(pointer)
+        lanes_computed = True
     pair = 0  # number of rows with two successors so far
     for i in range(call.row_count):
         if HAS_LANES and lanes_computed and not math.isnan(call.out[i]):

@@ -11,14 +11,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import LANES, address, inlined, load_lanes, store_lanes, view
-from belated.learner.backup_call import BackupCall, Stage, compute_terms
+from belated.compiled import LANES, address, dereference, inlined, load_lanes, store_lanes, view
+from belated.learner.backup_call import BackupCall, Stage, compute_terms, read_stage
 
 FIELDS: Final = 7
 """Number of inputs of each row, apart from the counts of its successors."""
-
-MIN_ROWS: Final = 3
-"""Smallest number of rows that are computed in lanes. One or two rows take as long as eight."""
 
 
 class RowLanes(NamedTuple):
@@ -91,29 +88,19 @@ def load_rows(call: BackupCall, inputs: int) -> RowLanes:
     )
 
 
-def back_up_lanes(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
+def back_up_lanes(pointer: BackupCall) -> None:
     """Compute Q_h(s, a) of the rows in `call.rows` that have a hint, with their levels and hints.
 
     The results are stored where `back_up_rows` stores them; the value of a row that it must compute
-    is NaN. The terms of the rows are updated. Nothing is computed if there are fewer than
-    `MIN_ROWS` rows.
+    is NaN. The terms of the rows are updated.
 
     Parameters
     ----------
-    call : BackupCall
-        Rows and their counts. The counts in `call.lanes` must be 0, and are 0 after the call.
-    constants : NDArray
-        Constants of the backup.
-    stage : Stage
-        Inputs of the backup that are common to all rows.
-
-    Returns
-    -------
-    bool
-        Whether the values were computed.
+    pointer : BackupCall
+        Pointer to the `call`. The counts in `call.lanes` must be 0, and are 0 afterwards.
     """
-    if call.row_count < MIN_ROWS or not call.has_hints:
-        return False
+    call = dereference(pointer)
+    constants, stage = view(call.constants, call.constants_size), read_stage(call)
     count = call.states * call.actions
     inputs = 2 * LANES * call.states
     end = 0
@@ -163,4 +150,3 @@ def back_up_lanes(call: BackupCall, constants: NDArray[np.float64], stage: Stage
                 call.hints[at] = call.lanes[inputs + 2 * LANES + lane]
                 call.hints[count + at] = call.lanes[inputs + 3 * LANES + lane]
             lane += 1
-    return True
