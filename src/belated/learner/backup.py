@@ -211,6 +211,8 @@ def compile_batch(backup: Backup, constants: int) -> Batch:
         names |= {"HAS_LEVEL": backup.terms.has_level, "back_up_with_hint": with_hint}
         if backup.terms.back_up_pair is not None:
             own = names | {"back_up_pair": backup.terms.back_up_pair}
+            block = uncached(specialise(pairs.back_up_pair_block, function, own), inline=False)
+            own |= {"back_up_pair_block": block}
             pair_loop = uncached(specialise(pairs.back_up_pairs, function, own))
             names |= {"HAS_PAIRS": True, "back_up_pairs": pair_loop}
         if backup.terms.back_up_lanes is not None:

@@ -229,7 +229,9 @@ def back_up_pair(constants: NDArray[np.float64], stage: Stage, row: Row, terms: 
 
 
 @inlined
-def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
+def back_up_pairs(
+    pointer: BackupCall, call: BackupCall, constants: NDArray[np.float64], stage: Stage
+) -> bool:
     """Return False; `specialise` replaces this placeholder by a copy of `pairs.back_up_pairs`."""
     return False
 
@@ -320,7 +322,7 @@ def back_up_rows(pointer: BackupCall) -> int:
     count = call.states * call.actions
     pairs_computed = False
     if HAS_PAIRS:
-        pairs_computed = back_up_pairs(call, constants, stage)
+        pairs_computed = back_up_pairs(pointer, call, constants, stage)
     lanes_computed = False
     if HAS_LANES and call.has_hints and call.row_count >= MIN_ROWS and call.states >= MIN_STATES:
         back_up_lanes(pointer)

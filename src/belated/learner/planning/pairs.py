@@ -1,7 +1,7 @@
-"""Backups of the rows with two successors, several at a time.
+"""Backups of the rows with two successors, eight at a time.
 
 `back_up_pairs` gathers the inputs of these rows first, each in an array of its own, so that the
-compiler can process several rows with one instruction. It is used if a backup has a function for
+compiler can process eight rows with one instruction. It is used if a backup has a function for
 such rows, `RowTerms.back_up_pair`. The results are bit-identical to those of the backup.
 """
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import load_tuple
+from belated.compiled import LANES, dereference, load_tuple, store_output, view
 from belated.learner.backup_call import (
     BackupCall,
     Row,
@@ -18,12 +18,6 @@ from belated.learner.backup_call import (
     back_up_pair,
     compute_terms,
 )
-
-LANES: Final = 4
-"""The number of rows computed is rounded up to a multiple of this number, the size of a vector on
-many processors, so that no rows remain that the compiler would process one by one. The results of
-the additional rows are not used. With vectors of eight numbers (AVX-512), four rows may remain;
-multiples of eight were not faster."""
 
 FIELDS: Final = 8
 """Number of inputs of each row."""
@@ -41,7 +35,46 @@ def pair_memory(rows: int) -> int:
     return (1 + FIELDS) * (rows + LANES)
 
 
-def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage) -> bool:
+def back_up_pair_block(pointer: BackupCall, begin: int) -> None:
+    """Compute Q_h(s, a) of `LANES` rows with two successors, whose inputs have been gathered.
+
+    This function is not inlined: in a loop over blocks, the compiler would load all constants of
+    the backup into vectors before the loop, which takes longer than one block.
+
+    Parameters
+    ----------
+    pointer : BackupCall
+        Pointer to the `call`; the values are stored in `call.lanes`.
+    begin : int
+        Position of the first row among the rows with two successors.
+    """
+    call = dereference(pointer)
+    constants = view(call.constants, call.constants_size)
+    visits, order = view(call.visits, call.states), view(call.order, call.states)
+    stride = call.states * call.actions + LANES
+    for i in range(begin, begin + LANES):  # of known length, so that no row is computed alone
+        pair = Stage(
+            call.h,
+            call.horizon,
+            load_tuple(call.lanes, stride + i, stride, 2),
+            visits,
+            call.top,
+            call.low,
+            order,
+            call.seed,
+            call.plan,
+            call.observed,
+        )
+        m = load_tuple(call.lanes, 3 * stride + i, stride, 2)
+        n, reward = load_tuple(call.lanes, 5 * stride + i, stride, 2)
+        row = Row(0, 0, n, reward, 0, 2, POSITIONS, m, 0)
+        terms = load_tuple(call.lanes, 7 * stride + i, stride, 2)
+        store_output(call.lanes, i, back_up_pair(constants, pair, row, terms))
+
+
+def back_up_pairs(
+    pointer: BackupCall, call: BackupCall, constants: NDArray[np.float64], stage: Stage
+) -> bool:
     """Compute Q_h(s, a) of the rows in `call.rows` that have exactly two successors.
 
     The values are stored at the beginning of `call.lanes`, in the order of the rows; a value is NaN
@@ -50,6 +83,8 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
 
     Parameters
     ----------
+    pointer : BackupCall
+        Pointer to the `call`.
     call : BackupCall
         Rows and their counts.
     constants : NDArray
@@ -90,26 +125,6 @@ def back_up_pairs(call: BackupCall, constants: NDArray[np.float64], stage: Stage
     if found < MIN_PAIRS:
         return False
     # Compute the values.
-    for i in range((found + LANES - 1) // LANES * LANES):
-        v, m, n, reward, terms = (
-            load_tuple(call.lanes, stride + i, stride, 2),
-            load_tuple(call.lanes, 3 * stride + i, stride, 2),
-            call.lanes[5 * stride + i],
-            call.lanes[6 * stride + i],
-            load_tuple(call.lanes, 7 * stride + i, stride, 2),
-        )
-        pair = Stage(
-            call.h,
-            call.horizon,
-            v,
-            stage.visits,
-            call.top,
-            call.low,
-            stage.order,
-            call.seed,
-            call.plan,
-            call.observed,
-        )
-        row = Row(0, 0, n, reward, 0, 2, POSITIONS, m, 0)
-        call.lanes[i] = back_up_pair(constants, pair, row, terms)
+    for block in range((found + LANES - 1) // LANES):
+        back_up_pair_block(pointer, block * LANES)
     return True
