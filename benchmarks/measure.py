@@ -84,16 +84,10 @@ def measurement(run: Callable[[], object], episodes: int, *, min_s: float = 0.05
     return measure
 
 
-def run_isolated(task: str, *arguments: object, padding: int = 0) -> dict[str, Any]:
-    """Return the report of a `task` of isolated.py with `arguments`, run in a new process.
-
-    The process gets an environment variable of `padding` characters, which moves its stack.
-    """
+def run_isolated(task: str, *arguments: object) -> dict[str, Any]:
+    """Return the report of a `task` of isolated.py with `arguments`, run in a new process."""
     command = [sys.executable, str(HERE / "isolated.py"), task, *map(str, arguments)]
-    environment = {**os.environ, "PADDING": "x" * padding}
-    process = subprocess.run(
-        command, env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
+    process = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     report: dict[str, Any] = json.loads(process.stdout)
     return report
 

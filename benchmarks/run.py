@@ -81,13 +81,17 @@ def describe_machine() -> str:
 
 
 def processor_name() -> str:
-    """Return the name of the processor, or its architecture if the name is unknown."""
+    """Return the name, family and model of the processor, or its architecture if unknown."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
     except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
+        first = ""
+    fields = dict(line.split(":", 1) for line in first.splitlines() if ":" in line)
+    found = {name.strip(): value.strip() for name, value in fields.items()}
+    if "model name" not in found:
+        return platform.processor() or platform.machine()
+    numbers = f"family {found.get('cpu family', '?')}, model {found.get('model', '?')}"
+    return f"{found['model name']} ({numbers})"
 
 
 if __name__ == "__main__":
