@@ -1,10 +1,11 @@
 """Measure simulations of another checkout beside this one.
 
-    python benchmarks/simulate_beside.py CHECKOUT [--processes 5] [--turns 5] [--seconds 600]
+    python benchmarks/simulate_beside.py CHECKOUT [--only TEXT] [--processes 5] [--turns 5]
+        [--seconds 600]
 
 Each checkout runs in a process of its own, and both are measured in turn, so that other load
-affects both alike. The order changes with each turn. Times in small worlds also depend on the
-addresses that a process gets, so that there are several pairs of processes. The floor, a run
+affects both alike. The order changes with each turn. Times in small worlds also differ between
+processes that run the same code, so that there are several pairs of processes. The floor, a run
 without plans, is measured too, so that a time can be compared with both floors: that of the same
 checkout, and that of the other one. Nothing is written to the docs.
 """
@@ -108,6 +109,7 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="the other checkout")
+    parser.add_argument("--only", default="", help="measure the cases with this text in their name")
     parser.add_argument("--processes", type=int, default=5, help="processes of each checkout")
     parser.add_argument("--turns", type=int, default=5, help="turns of each pair of processes")
     parser.add_argument("--seconds", type=float, default=600, help="start no turn later than this")
@@ -116,7 +118,8 @@ def main() -> None:
     if options.work:
         work()
         return
-    names = list(cases())
+    floors = {floor_of(states) for states in CHAINS}
+    names = [name for name in cases() if options.only in name or name in floors]
     times: dict[str, list[list[float]]] = {name: [[], []] for name in names}
     regrets: dict[str, set[float]] = {name: set() for name in names}
     start = time.monotonic()

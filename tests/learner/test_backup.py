@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import belated as bl
 from belated.cli.main import app
 from belated.compiled import JIT
-from belated.learner.backup import compile_batch, mean, unseen, variance
+from belated.learner.backup import RowTerms, compile_batch, mean, unseen, variance
 from belated.learner.bases import BackupRule
 from belated.learner.compile_errors import compilation_error
 
@@ -128,3 +128,15 @@ def test_the_cause_of_an_error_is_found_in_a_highlighted_message() -> None:
     )
     told = str(compilation_error("backup", misspelt.function, error))
     assert told == "The backup misspelt does not compile: Unknown attribute 'rewad' of type Row."
+
+
+@pytest.mark.parametrize("name", ["back_up_pair", "back_up_lanes"])
+@pytest.mark.parametrize("flags", [(True, False), (False, True)])
+def test_terms_whose_fields_do_not_fit_together_are_refused(
+    name: str, flags: tuple[bool, bool]
+) -> None:
+    has_level, has_hint = flags
+    terms = RowTerms(max, max, has_level, has_hint, **{name: max})
+    required = name == "back_up_lanes"
+    with pytest.raises(ValueError, match=f"{name} must have has_level={required} and has_hint"):
+        bl.Backup(wordy.function, True, terms=terms)

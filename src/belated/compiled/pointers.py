@@ -167,5 +167,5 @@ They are read from `address`, at the positions origin + i for the integers i tha
 store_output: Any = intrinsic(_store_output) if JIT else _write_output
 """`store_output(address, index, value)` stores `value` at position `index` of an array.
 
-The array must be one that neither `load_tuple` nor `gather_tuple` reads anywhere. The compiler then
-knows that the loads of a loop do not depend on its stores, and vectorises it without a check."""
+Neither `load_tuple` nor `gather_tuple` may read this position anywhere. The compiler then knows
+that the loads of a loop do not depend on its stores, and vectorises it without a check."""

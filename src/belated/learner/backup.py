@@ -109,7 +109,8 @@ class RowTerms(NamedTuple):
     back_up_lanes: Callable[..., Any] | None = None
     """Function of (constants, stage, rows), with a `RowLanes`, that returns Q_h(s, a), the level
     and the hint of eight rows, as lanes; see `belated.compiled.lanes`. Q_h(s, a) is NaN where
-    `back_up` must compute it. Only rows with a hint are passed, so `has_hint` must be True."""
+    `back_up` must compute it. Only rows with a hint are passed; `has_level` and `has_hint` must be
+    True."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,18 @@ class Backup:
     elementwise: bool = False  # see `backup`
     terms: RowTerms | None = None  # see `backup`
     weights: RowWeights | None = None  # see `backup`
+
+    def __post_init__(self) -> None:
+        terms = self.terms
+        if terms is None:
+            return
+        for name, required in (("back_up_pair", False), ("back_up_lanes", True)):
+            found = terms.has_level, terms.has_hint
+            if getattr(terms, name) is not None and found != (required, required):
+                raise ValueError(
+                    f"terms with {name} must have has_level={required} and has_hint={required}, "
+                    f"got has_level={found[0]} and has_hint={found[1]}."
+                )
 
     def __call__(self, constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
         """Return Q_h(s, a) of `row`, computed from `constants` and the values in `stage`."""
@@ -172,6 +185,11 @@ def backup(
     -------
     Backup
         The backup; a decorator if `function` is not given.
+
+    Raises
+    ------
+    ValueError
+        If the fields of `terms` do not fit together.
     """
     if function is None:
         return lambda function: Backup(function, JIT, elementwise, terms, weights)

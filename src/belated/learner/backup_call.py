@@ -1,7 +1,8 @@
 """Calls of a compiled backup for several rows of one stage, and the loop that executes them.
 
-`back_up_rows` computes the listed rows one after another. `belated.learner.planning.stages`
-computes all rows of whole stages, with bit-identical results.
+`back_up_rows` computes the listed rows one after another, or eight at a time if the backup has a
+function for that. `belated.learner.planning.stages` computes all rows of whole stages. The results
+are bit-identical.
 """
 
 import math
@@ -196,7 +197,8 @@ HAS_LANES: Final = False
 `specialise` replaces this value in each copy of `back_up_rows`."""
 
 MIN_ROWS: Final = 3
-"""Smallest number of rows that are computed in lanes. One or two rows take as long as eight."""
+"""Smallest number of rows of a call for which rows are computed in lanes. One or two rows take as
+long as eight."""
 
 MIN_STATES: Final = 6
 """Smallest number of states for which rows are computed in lanes. With fewer, it takes longer."""

@@ -1,7 +1,7 @@
 """Backups of chi2-UCRL for eight rows at a time; see `belated.learner.planning.row_lanes`.
 
 Most of the time of a backup is spent on sums over all states, whose terms must be added in the
-order of the states. In lanes, an addition is one of eight rows.
+order of the states. In lanes, one instruction adds a term to the sums of eight rows.
 """
 
 import math
@@ -33,8 +33,8 @@ def back_up_lanes_over_chi2_ball(
 
     The support of a row is the set of the states that its hint selects, as in
     `max_over_chi2_ball`. The value of a row is NaN if this is not certainly the support of the
-    maximiser. It never is if the ball reaches the best states: all states of the support then have
-    the same value.
+    maximiser. It never is if the ball reaches the best states: the squared deviations of the values
+    in the support are then 0, or so small that every state is within the margin of its zero.
 
     Parameters
     ----------

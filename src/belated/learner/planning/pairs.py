@@ -38,8 +38,8 @@ def pair_memory(rows: int) -> int:
 def back_up_pair_block(pointer: BackupCall, begin: int) -> None:
     """Compute Q_h(s, a) of `LANES` rows with two successors, whose inputs have been gathered.
 
-    This function is not inlined: in a loop over blocks, the compiler would load all constants of
-    the backup into vectors before the loop, which takes longer than one block.
+    This function must not be inlined: in a loop over blocks, the compiler would load all constants
+    of the backup into vectors before the loop, which takes longer than one block.
 
     Parameters
     ----------
@@ -69,6 +69,7 @@ def back_up_pair_block(pointer: BackupCall, begin: int) -> None:
         n, reward = load_tuple(call.lanes, 5 * stride + i, stride, 2)
         row = Row(0, 0, n, reward, 0, 2, POSITIONS, m, 0)
         terms = load_tuple(call.lanes, 7 * stride + i, stride, 2)
+        # Values are stored before position `stride`, and inputs are loaded from there on.
         store_output(call.lanes, i, back_up_pair(constants, pair, row, terms))
 
 

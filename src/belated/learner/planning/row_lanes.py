@@ -19,15 +19,18 @@ FIELDS: Final = 7
 
 
 class RowLanes(NamedTuple):
-    """Observations of eight rows of the counts, and the inputs of their backup."""
+    """Observations of eight rows of the counts, and the inputs of their backup.
+
+    If there are fewer rows, the other lanes contain any numbers.
+    """
 
     n: Any  # N' of each row, lanes like all fields that are not arrays
     reward: Any  # R of each row
     mean: Any  # <P^, V~_{h+1}> of each row
     terms: tuple[Any, Any]  # terms of each row; see `RowTerms.compute`
     hint: tuple[Any, Any]  # hint of each row; see `RowTerms.has_hint`
-    m: NDArray[np.float64]  # (S, LANES) observations of each successor, 0 for unobserved states
-    work: NDArray[np.float64]  # (S, LANES) working memory
+    m: NDArray[np.float64]  # observations of state y at LANES * y + lane, 0 for unobserved states
+    work: NDArray[np.float64]  # working memory of the same size
 
 
 @inlined

@@ -1,8 +1,7 @@
 """Backward induction over whole stages, for backups that are declared elementwise.
 
 `plan_stages` computes all rows of a stage at once from packed counts. One call computes several
-stages. The results are bit-identical to those of `back_up_rows`, which computes one row after
-another.
+stages. The results are bit-identical to those of `back_up_rows`, which computes listed rows.
 """
 
 import math
