@@ -1,6 +1,6 @@
 """Measure simulations of another checkout beside this one.
 
-    python benchmarks/simulate_beside.py CHECKOUT [--only TEXT] [--processes 5] [--turns 5]
+    python benchmarks/simulate_beside.py CHECKOUT [--only TEXT] [--processes 15] [--turns 3]
         [--seconds 600]
 
 Each checkout runs in a process of its own, and both are measured in turn, so that other load
@@ -110,8 +110,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("checkout", type=Path, help="the other checkout")
     parser.add_argument("--only", default="", help="measure the cases with this text in their name")
-    parser.add_argument("--processes", type=int, default=5, help="processes of each checkout")
-    parser.add_argument("--turns", type=int, default=5, help="turns of each pair of processes")
+    parser.add_argument("--processes", type=int, default=15, help="processes of each checkout")
+    parser.add_argument("--turns", type=int, default=3, help="turns of each pair of processes")
     parser.add_argument("--seconds", type=float, default=600, help="start no turn later than this")
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()

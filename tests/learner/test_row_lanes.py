@@ -11,8 +11,7 @@ from belated.episode import Floats, Ints
 from belated.learner.backup import Backup, Row, RowLanes, Stage, compile_batch, mean
 from belated.learner.backup_call import MIN_STATES
 from belated.learner.bases.chi2_ball import NO_HINT
-from belated.learner.bases.chi2_lanes import back_up_lanes_over_chi2_ball
-from belated.learner.bases.chi2_ucrl import back_up_over_chi2_ball
+from belated.learner.bases.chi2_ucrl import back_up_lanes_over_chi2_ball, back_up_over_chi2_ball
 from belated.learner.planning.row_lanes import FIELDS
 from belated.learner.problem import LearningProblem
 from belated.learner.state import configure, empty_state, with_room_for
