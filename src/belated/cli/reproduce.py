@@ -32,7 +32,7 @@ def reproduce(
         str,
         typer.Option(
             help="quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, "
-            "takes 17 to 45 minutes on two cores."
+            "takes 12 to 45 minutes on two cores."
         ),
     ] = "quick",
     variant: Annotated[
