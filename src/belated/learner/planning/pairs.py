@@ -38,8 +38,8 @@ def pair_memory(rows: int) -> int:
 def back_up_pair_block(pointer: BackupCall, begin: int) -> None:
     """Compute Q_h(s, a) of `LANES` rows with two successors, whose inputs have been gathered.
 
-    This function must not be inlined: in a loop over blocks, the compiler would load all constants
-    of the backup into vectors before the loop, which takes longer than one block.
+    This function is not inlined into the loop over blocks, where the compiler would load all
+    constants of the backup into vectors first. This makes little difference (1 % on chain 30).
 
     Parameters
     ----------
