@@ -6,17 +6,32 @@ When a module or a class is renamed, only this file needs a change.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from belated.cli.main import app as cli
 from belated.learner.bases import BASES
-from belated.ledger import Ledger
+from belated.ledger import Ledger, Problem
+from belated.ledger.clients.idempotency import StoredResponse
+from belated.online.follower import Follower
 from belated.online.host import Host
 from belated.papers.howson2021 import grid, measurements
 from belated.papers.howson2021.report import PaperReport
 from service.site import Site
 
-__all__ = ["BASES", "START", "Clock", "Site", "cli", "site_on", "small_paper", "take_snapshots"]
+__all__ = [
+    "BASES",
+    "START",
+    "Clock",
+    "Site",
+    "StoredResponse",
+    "cli",
+    "learnt_from",
+    "plan_once",
+    "site_on",
+    "small_paper",
+    "take_snapshots",
+]
 
 START = 1_794_750_602_000_000
 """Microseconds since 1970 at which every recorded history begins."""
@@ -46,6 +61,31 @@ def take_snapshots(file: Path, clock: Clock) -> None:
         host = Host(ledger, snapshot_every=1)
         host.step()
         host.stop()
+
+
+def plan_once(ledger: Ledger) -> None:
+    """Fold all new events of a ledger, and publish the policies that have changed."""
+    host = Host(ledger)
+    host.step()
+    host.stop()
+
+
+def learnt_from(ledger: Ledger, problem: Problem) -> list[Any]:
+    """Return all that can be asked of the learner of a problem, and the history of the problem."""
+    fold = Follower(ledger, problem).catch_up()
+    learner, status, history = fold.learner, fold.status, fold.history.view()
+    return [
+        fold.policy.actions,
+        fold.policy.probabilities(problem.spec.shape.actions),
+        learner.value_table,
+        [learner.observed, learner.missing, learner.updates, learner.epochs, fold.lost],
+        [float(learner.alpha), fold.waiting, fold.tick, fold.due_at],
+        [status.begun, status.observed, status.missing, status.exact, status.in_flight],
+        [float(status.mean_delay), float(status.psi)],
+        [fold.opened_at, fold.recorded_at, fold.lost_opened_at],
+        [[dict(one.columns), one.starts] for one in (history.times, history.arrivals)],
+        [dict(history.versions.columns), history.newest, history.delays.durations()],
+    ]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
     python tests/regression/record.py              record everything anew
     python tests/regression/record.py json texts   record these sections, and keep the others
 
-The stored ledger is written only where there is none: it stands for those that users have.
+A stored ledger is written only where there is none: it stands for those that users have.
 """
 
 import sys
@@ -14,14 +14,15 @@ from typing import Any
 
 def main(wanted: list[str]) -> None:
     """Compute and write the sections."""
-    from regression import ledgers, settings
+    from regression import every_kind, ledgers, settings
 
     unknown = set(wanted) - {"runs", *settings.SECTIONS}
     if unknown:
         raise SystemExit(f"There is no section {', '.join(sorted(unknown))}.")
-    if not ledgers.FILE.exists():
-        ledgers.write_file()
-        print(f"Wrote {ledgers.FILE.name}, {ledgers.FILE.stat().st_size:,} bytes.")
+    for stored in (ledgers, every_kind):
+        if not stored.FILE.exists():
+            stored.write_file()
+            print(f"Wrote {stored.FILE.name}, {stored.FILE.stat().st_size:,} bytes.")
     sections: dict[str, dict[str, Any]] = settings.read() if wanted else {}
     for section, functions in {"runs": settings.RUNS, **settings.SECTIONS}.items():
         if wanted and section not in wanted:

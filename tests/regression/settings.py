@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regression import commands, formulas, learners, ledgers, runs
+from regression import commands, every_kind, formulas, learners, ledgers, runs
 
 FILE = Path(__file__).with_name("digests.json")
 
@@ -22,6 +22,8 @@ SECTIONS: dict[str, Mapping[str, Callable[[], Any]]] = {
     "files": commands.FILES,
     "ledgers": ledgers.FRESH,
     "stored ledger": ledgers.KEPT,
+    "events": every_kind.FRESH,
+    "stored events": every_kind.KEPT,
 }
 """Sections in which a setting is computed in one way; `RUNS` are computed in several."""
 
