@@ -1,7 +1,6 @@
 """Driver of the compiled engine, which runs episodes in blocks and reports progress in between."""
 
 import math
-import os
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -26,7 +25,6 @@ from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
 from belated.simulation.reachable import find_reach
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
-from belated.simulation.resume import RunSaver
 from belated.simulation.run import Run
 from belated.theory import missing, owners, psi
 
@@ -86,7 +84,6 @@ def run_compiled(
     everywhere: bool,
     on_progress: OnProgress,
     on_checkpoint: OnCheckpoint | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Run:
     """Simulate one run with the compiled engine.
 
@@ -114,8 +111,6 @@ def run_compiled(
         Function called with the number of episodes played since its last call.
     on_checkpoint : callable, optional
         Function called with a `RunSoFar` for each checkpoint.
-    checkpoint : str or PathLike, optional
-        File to which the run is saved and from which it is continued.
 
     Returns
     -------
@@ -129,9 +124,6 @@ def run_compiled(
     reporter = None
     if on_checkpoint is not None:
         reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=episodes, at=at)
-    if checkpoint is not None:
-        options = (trace, plans, everywhere)
-        player.saver = RunSaver(checkpoint, player.truth, problem, (delays, *selector), options)
     if problem.updater.multi_instance:
         played, instances = play_instances(player, delays, policies)
         if reporter:
@@ -194,20 +186,7 @@ def play_instances(play: "Player", delays: Ints, policies: NDArray[np.int32]) ->
     gaps = np.zeros(episodes)
     tally = np.zeros(engine.TALLY_SIZE, np.int64)
     arrived, dropped = np.zeros((2, play.problem.rows), np.int64)
-    play.last_instance = instances - 1
-    begun = 0
-    if play.saver is not None:
-        play.saver.totals = {
-            "gaps": gaps,
-            "tally": tally,
-            "arrived": arrived,
-            "dropped": dropped,
-            "policies": policies,
-        }
-        play.saver.restore_totals()
-        begun = play.saver.instance
-        play.on_progress(int(np.count_nonzero(owner < begun)))
-    for instance in range(begun, instances):
+    for instance in range(instances):
         mine = np.flatnonzero(owner == instance)
         part = np.zeros((mine.size if policies.size else 0, *policies.shape[1:]), np.int32)
         own = play(instance, mine + 1, np.zeros((mine.size, 1), np.int64), part)
@@ -259,8 +238,6 @@ class Player:
         self.plans = plans
         self.on_progress = on_progress
         self.reporter: CheckpointReporter | None = None
-        self.saver: RunSaver | None = None
-        self.last_instance = 0
         v_star = optimal_table(world)
         self.truth = engine.Truth(world_arrays(world, v_star), v_star[0])
         self.v_star = v_star[: problem.shape.horizon if everywhere else 0]
@@ -309,62 +286,35 @@ class Player:
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
         gaps = np.zeros(episodes)
         alphas = np.zeros(episodes if config.auto_alpha else 0)
-        outputs = engine.Outputs(gaps, alphas, policies)
-        if self.saver is not None:
-            run = self.saver.restore(instance, run, outputs)
-        restored = done = int(run.tally[engine.STARTED])
+        done = 0
         block = 32
-        try:
-            self._count(restored, gaps[:restored], report=False)
-            while done < episodes:
-                part = slice(done, min(done + block, episodes))
-                began = time.perf_counter()
-                played = engine.advance(
-                    compile_batch(backup, config.constants.size),
-                    rule.trigger.callback,
-                    config,
-                    options,
-                    truth,
-                    run,
-                    done + 1,
-                    labels[part],
-                    delays[part],
-                    engine.Outputs(gaps[part], alphas[part], policies[part]),
-                )
-                took = time.perf_counter() - began
-                if played < part.stop - part.start:
-                    run = self._with_room(run, pieces)
-                done += played
-                block = max(1, min(4 * block, int(played * BLOCK_S / max(took, 1e-9))))
-                self._count(played, gaps[done - played : done], report=True)
-                if self.saver is not None:
-                    self.saver.save_if_due(instance, run, outputs)
-        except BaseException:  # also Ctrl-C: the run can be continued from here
-            if self.saver is not None:
-                self.saver.save(instance, run, outputs)
-            raise
-        if self.saver is not None and instance == self.last_instance and restored < episodes:
-            self.saver.save(instance, run, outputs)
+        while done < episodes:
+            part = slice(done, min(done + block, episodes))
+            began = time.perf_counter()
+            played = engine.advance(
+                compile_batch(backup, config.constants.size),
+                rule.trigger.callback,
+                config,
+                options,
+                truth,
+                run,
+                done + 1,
+                labels[part],
+                delays[part],
+                engine.Outputs(gaps[part], alphas[part], policies[part]),
+            )
+            took = time.perf_counter() - began
+            if played < part.stop - part.start:
+                run = self._with_room(run, pieces)
+            done += played
+            block = max(1, min(4 * block, int(played * BLOCK_S / max(took, 1e-9))))
+            self.on_progress(played)
+            if self.reporter is not None:
+                self.reporter.report(gaps[done - played : done])
         learner = run.learner
         arrived = learner.reward_sums.n if config.late_rewards else learner.counts.n
         plans = int(learner.numbers[PLANS])
         return Played(gaps, alphas, run.tally, plans, arrived, run.dropped)
-
-    def _count(self, played: int, gaps: Floats, *, report: bool) -> None:
-        """Report progress after episodes have been played, or restored from a file.
-
-        Parameters
-        ----------
-        played : int
-            Number of episodes that have been played or restored since the last call.
-        gaps : Floats
-            (played) Regret of each of these episodes.
-        report : bool
-            Whether to report the checkpoints among these episodes. False for restored episodes.
-        """
-        self.on_progress(played)
-        if self.reporter is not None:
-            (self.reporter.report if report else self.reporter.skip)(gaps)
 
     def _with_room(self, run: engine.RunState, pieces: int) -> engine.RunState:
         """Return `run` with free capacity for another episode, enlarged where necessary.

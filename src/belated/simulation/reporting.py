@@ -55,24 +55,12 @@ class CheckpointReporter:
         self._played = 0
         self._regret = 0.0
 
-    def skip(self, gaps: Floats) -> None:
-        """Add `gaps`, the regret of each of the next episodes, but report no checkpoints."""
-        self._add(gaps)
-
     def report(self, gaps: Floats) -> None:
         """Add `gaps`, the regret of each of the next episodes, and report their checkpoints."""
         first = self._played
-        totals = self._add(gaps)
+        self._played += gaps.size
+        totals = np.add.accumulate(np.concatenate(([self._regret], gaps)))
+        self._regret = float(totals[-1])
         for episode in self._at[(self._at > first) & (self._at <= self._played)].tolist():
             regret = float(totals[episode - first])
             self._on_checkpoint(RunSoFar(self._seed, self._episodes, episode, regret))
-
-    def _add(self, gaps: Floats) -> Floats:
-        """Add `gaps`, the regret of each of the next n episodes, to the cumulative regret.
-
-        Returns n + 1 numbers: the cumulative regret before these episodes and after each of them.
-        """
-        totals: Floats = np.add.accumulate(np.concatenate(([self._regret], gaps)))
-        self._played += gaps.size
-        self._regret = float(totals[-1])
-        return totals

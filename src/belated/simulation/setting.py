@@ -1,6 +1,5 @@
 """`Setting`: all inputs of a run except the seed."""
 
-import os
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -179,7 +178,6 @@ class Setting(SimulationOptions):
         on_progress: OnProgress = ignore_progress,
         *,
         on_checkpoint: OnCheckpoint | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
     ) -> Run:
         """Simulate the setting with a seed.
 
@@ -190,7 +188,7 @@ class Setting(SimulationOptions):
         on_progress : callable
             Function called with the number of episodes played since its last call. An exception
             that it raises stops the run.
-        on_checkpoint, checkpoint : optional
+        on_checkpoint : callable, optional
             See `simulate`.
 
         Returns
@@ -202,14 +200,12 @@ class Setting(SimulationOptions):
         if self.engine == "gpu":
             from belated.simulation.gpu.many import run_on_gpu
 
-            if checkpoint is not None:
-                raise ValueError("checkpoint needs the compiled engine, but engine is 'gpu'.")
             return run_on_gpu(self, [seed], on_progress, on_checkpoint)[0]
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1
         selector = self.law.selector(self.world.shape)
         delays = draw_delays(self.law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
-        if self._is_compiled(problem, pieces, selector.groups, checkpoint is not None):
+        if self._is_compiled(problem, pieces, selector.groups):
             announce_compilation()
             run = run_compiled(
                 self.world,
@@ -222,7 +218,6 @@ class Setting(SimulationOptions):
                 everywhere=self.optimism == "everywhere",
                 on_progress=on_progress,
                 on_checkpoint=on_checkpoint,
-                checkpoint=checkpoint,
             )
         else:
             run = run_reference(
@@ -259,7 +254,7 @@ class Setting(SimulationOptions):
             return checkpoints(self.episodes, self.every)
         return checkpoints(self.episodes, max(1, self.episodes // self.points), early=True)
 
-    def _is_compiled(self, problem: LearningProblem, pieces: int, groups: int, saved: bool) -> bool:
+    def _is_compiled(self, problem: LearningProblem, pieces: int, groups: int) -> bool:
         reason = why_not_compiled(problem, pieces, groups)
         if self.engine == "reference":
             reason = "engine is 'reference'"
@@ -271,8 +266,6 @@ class Setting(SimulationOptions):
             )
         if self.planning == "none":
             raise ValueError(f"planning='none' needs the compiled engine, but {reason}.")
-        if saved:
-            raise ValueError(f"checkpoint needs the compiled engine, but {reason}.")
         if self.engine == "auto":
             warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
         return False

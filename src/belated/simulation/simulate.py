@@ -1,6 +1,5 @@
 """`simulate`: one run of a learner in a simulated world with delayed feedback."""
 
-import os
 from typing import Unpack
 
 from belated.mdp.model import MDP
@@ -17,7 +16,6 @@ def simulate(
     *,
     seed: int = 0,
     on_checkpoint: OnCheckpoint | None = None,
-    checkpoint: str | os.PathLike[str] | None = None,
     **setting: Unpack[SettingKeywords],
 ) -> Run:
     """Simulate one run and return its exact regret.
@@ -49,12 +47,6 @@ def simulate(
         contains the checkpoint, at most about 0.1 seconds later, and with MultiInstance at the end
         of the run. The results do not depend on it. An exception that it raises stops the run.
         `belated.callbacks` has callbacks for CSV files and TensorBoard.
-    checkpoint : str or PathLike, optional
-        File to which the run is saved about every 30 seconds, when it is interrupted and when it is
-        finished. If the file exists, the run continues from it, with the same result as without
-        interruption; checkpoints before the saved episode are not passed to `on_checkpoint`. A file
-        of another run and a damaged file are rejected. The file is kept, so that the same call
-        returns the finished run at once. Needs the compiled engine.
     rewards : "known", "unknown", None or array_like
         "known": the learner is given the world's mean rewards, as in the paper. "unknown" or None:
         rewards are drawn and observed with the feedback. An array of shape (H, S, A) or (S, A): the
@@ -97,4 +89,4 @@ def simulate(
     """
     check_keywords(simulate, setting)
     checked = Setting(world=parse_world(world), **setting)
-    return checked.run(seed, on_checkpoint=on_checkpoint, checkpoint=checkpoint)
+    return checked.run(seed, on_checkpoint=on_checkpoint)

@@ -45,8 +45,3 @@ def test_an_interruption_stops_the_runs(monkeypatch: pytest.MonkeyPatch) -> None
 
     with pytest.raises(Interrupted, match="0 of 2 runs were finished"):
         bl.simulate_many("chain-3", engine="gpu", seeds=[0, 1], on_checkpoint=interrupt, **OPTIONS)
-
-
-def test_a_run_cannot_be_saved_to_a_file() -> None:
-    with pytest.raises(ValueError, match="checkpoint needs the compiled engine"):
-        bl.simulate("chain-3", engine="gpu", checkpoint="run.npz", **OPTIONS)
