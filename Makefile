@@ -145,17 +145,13 @@ paper: .venv-tools/.done ## the draft of the article as build/paper.html
 		outputfile="build/paper.html", extra_args=["--standalone", "--citeproc", "--mathml", \
 		"--fail-if-warnings", "--resource-path=paper", "--bibliography=paper/paper.bib"])'
 
-bench: .venv/.dev ## measure speed side by side, write docs/performance.md
+bench: .venv/.dev ## measure simulations, write docs/performance.md
 	$(BIN)/python benchmarks/run.py
 
-bench-gpu: .venv/.dev ## measure the GPU engine and run the whole paper; needs an NVIDIA GPU
+bench-gpu: .venv/.dev ## run the whole paper on an NVIDIA GPU, and compare it with the CPU
 	$(BIN)/python -m pip install --quiet --editable '.[gpu]'
-	$(BIN)/python benchmarks/gpu.py speed
-	$(BIN)/python benchmarks/gpu.py latency
-	mkdir -p out/gpu
 	$(BIN)/python benchmarks/gpu.py paper out/gpu
 	$(BIN)/python benchmarks/gpu.py compare out/gpu
-	$(BIN)/python benchmarks/gpu.py page
 
 bench-install: .venv/.dev build ## size and import time of fresh installations, for docs/deployment.md
 	$(BIN)/python benchmarks/install.py dist

@@ -30,8 +30,7 @@ from attacks import (  # noqa: F401 - each module registers its attacks
 )
 from attacks.registry import ATTACKS, POSTGRESQL, SQLITE, Attack, Finding, SkipAttack
 from attacks.testbed import PostgresOnDemand, make_testbed
-from report import Report, Section, format_markdown, print_report, write_page
-from run import describe_machine
+from report import Report, Section, describe_machine, format_markdown, print_report, write_page
 
 PAGE = Path(__file__).parent.parent / "docs" / "service.md"
 STORES = {"sqlite": SQLITE, "postgresql": POSTGRESQL}

@@ -1,7 +1,14 @@
-"""Runs of many settings on the CPU and on the GPU: `reference` and `check` of gpu.py."""
+"""Compare runs of many settings on the GPU with those of the compiled engine.
+
+    python benchmarks/gpu_check.py reference FILE [TEXT]    compute runs with the compiled engine
+    python benchmarks/gpu_check.py check FILE [TEXT]        compute them on the GPU, and compare
+
+Different machines can run the two commands. TEXT selects the settings whose names contain it.
+"""
 
 import hashlib
 import json
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -9,10 +16,13 @@ from pathlib import Path
 import numpy as np
 
 from belated.mdp.worlds import world as parse_world
+from belated.papers.howson2021.base import Published
 from belated.simulation.run import Run
 from belated.simulation.setting import Setting
-from gpu_cores import PUBLISHED, UPDATERS
 
+SEEDS = (0, 1, 7)
+PUBLISHED = {"base": Published(ties="random"), "stages": "pooled"}
+UPDATERS = ("active", "lazy:1", "lazy:10", "lazy:100", "explicit")
 LAWS = ("constant:0", "constant:40", "uniform:40", "poisson:40", "geometric:40")
 BASES = (
     *("ucbvi-ch", "ucbvi-bf:preset=two_term,scale=0.1", "ucbvi-bf", "ucbvi-bf:scale=0.01"),
@@ -87,9 +97,6 @@ def build(wanted: str = "") -> dict[str, Setting]:
     return built
 
 
-SEEDS = (0, 1, 7)
-
-
 def reference(file: Path, wanted: str = "") -> None:
     """Compute the runs with the compiled engine and write their digests to `file`."""
     known = json.loads(file.read_text()) if file.exists() else {}
@@ -127,3 +134,8 @@ def check(file: Path, wanted: str = "") -> None:
                 )
     for what, number in counts.items():
         print(f"{number:5d} {what}")
+
+
+if __name__ == "__main__":
+    command, file, *others = sys.argv[1:]
+    {"reference": reference, "check": check}[command](Path(file), *others)

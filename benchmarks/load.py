@@ -1,39 +1,65 @@
 """`make bench-service`: measure the service under load, and write docs/service.md.
 
-Rates are compared with those of an empty route of the same HTTP server.
+Rates are compared with those of an empty route of the same HTTP server. Bulk feedback of a million
+rows shows the memory of the service and the time to fold them.
 """
 
 import argparse
 import itertools
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
 import numpy as np
+import sqlalchemy as sa
 
-import load_million
-from belated.ledger import Ledger
+from belated.ledger import Ledger, schema
 from load_client import Load, drive, request
-from load_clinic import NAME, define, generate_feedback, open_episodes
-from load_servers import Server, run_empty, run_postgres, run_service
+from load_clinic import (
+    BULK_EPISODES,
+    bulk_line,
+    check_statuses,
+    define,
+    feedback_requests,
+    generate_feedback,
+    open_episodes,
+    open_requests,
+    policy_requests,
+    send_bulk,
+)
+from processes import Server, run_empty, run_postgres, run_service
 from report import (
     Report,
     Section,
     Target,
+    describe_machine,
     format_markdown,
     format_number,
     format_ratios,
     print_report,
     write_page,
 )
-from run import describe_machine
 
 PAGE = Path(__file__).parent.parent / "docs" / "service.md"
 CONNECTIONS = 32
-SHUFFLED_EPISODES = 1000
-"""Number of consecutive episodes whose feedback arrives in random order."""
+MAX_MEMORY_GROWTH = 1.1
+"""Largest ratio of the memory after all bulk feedback to that after half of it."""
+FOLD = """
+import sys, time
+from belated.ledger import Ledger
+from belated.online.follower import Follower
+with Ledger.open(sys.argv[1]) as ledger:
+    [problem] = ledger.problems()
+    start = time.perf_counter()
+    Follower(ledger, problem).catch_up()
+    print(time.perf_counter() - start)
+"""
+"""Program that prints the seconds that a fold of the ledger at an address takes."""
 
 
 def main() -> None:
@@ -49,7 +75,7 @@ def main() -> None:
             report, folder=Path(folder), turns=3 if quick else 7, seconds=1 if quick else 3
         )
         print("a million rows ...", file=sys.stderr)
-        load_million.measure_bulk(report, folder=Path(folder), quick=quick)
+        measure_bulk(report, folder=Path(folder), quick=quick)
     print_report(report, heading)
     if not quick:
         write_page(PAGE, format_markdown(report, heading))
@@ -109,14 +135,14 @@ def add_rates(report: Report, loads: dict[str, list[Load]]) -> None:
     ratios = {}
     for name, turns in loads.items():
         ratios[name] = [load.rate / base.rate for load, base in zip(turns, empty, strict=True)]
-        median = sorted(turns, key=lambda load: load.rate)[len(turns) // 2]
+        middle = sorted(turns, key=lambda load: load.rate)[len(turns) // 2]
         rows.append(
             (
                 name,
-                f"{median.rate:,.0f}",
+                f"{middle.rate:,.0f}",
                 format_ratios(ratios[name]),
-                format_number(1e3 * median.median_s),
-                format_number(1e3 * median.p99_s),
+                format_number(1e3 * middle.median_s),
+                format_number(1e3 * middle.p99_s),
             )
         )
     report.sections.append(
@@ -134,35 +160,131 @@ def add_rates(report: Report, loads: dict[str, list[Load]]) -> None:
         report.targets.append(Target(text, f"{ratio:.2f} ×", ratio >= minimum))
 
 
-def policy_requests() -> Iterator[bytes]:
-    """Return endless requests for the policy."""
-    return itertools.repeat(request("GET", f"/v1/problems/{NAME}/policy"))
+def measure_bulk(report: Report, *, folder: Path, quick: bool) -> None:
+    """Fill a ledger through the service, then fold it with and without a snapshot.
 
-
-def feedback_requests(ids: list[str]) -> Iterator[bytes]:
-    """Return one feedback request for each of the episodes `ids`, shuffled in blocks."""
-    rng = np.random.default_rng(0)
-    size = SHUFFLED_EPISODES
-    shuffled = [ids[first + i] for first in range(0, len(ids), size) for i in rng.permutation(size)]
-    requests = [
-        request("POST", f"/v1/episodes/{id}/feedback", body)
-        for id, body in generate_feedback(shuffled, 0)
-    ]
-    return iter(requests)
-
-
-def open_requests() -> Iterator[bytes]:
-    """Return endless requests to open an episode."""
-    return itertools.repeat(request("POST", f"/v1/problems/{NAME}/episodes", b"{}"))
-
-
-def check_statuses(name: str, load: Load) -> None:
-    """Raise RuntimeError if `load`, of the task `name`, has failed requests or no responses."""
-    failed = {status: count for status, count in load.statuses.items() if status not in (200, 201)}
-    if failed or not load.statuses:
-        raise RuntimeError(
-            f"{name!r} must be answered with status 200 or 201 only, got {failed or 'no response'}."
+    Parameters
+    ----------
+    report : Report
+        Receives sections and targets.
+    folder : Path
+        Folder for the ledger.
+    quick : bool
+        Whether to use a tenth of the episodes.
+    """
+    episodes = 50_000 if quick else 500_000
+    store = f"sqlite:///{folder / 'million.db'}"
+    rows: list[tuple[int, float, float]] = []
+    with Ledger.open(store) as ledger:
+        problem = define(ledger, episodes=episodes)
+        with run_service(store) as server:
+            for rate in fill(ledger, problem, server.port, episodes):
+                rows.append((ledger.last, rate, server.memory_mb))
+        half_mb, end_mb = rows[len(rows) // 2 - 1][2], rows[-1][2]
+        events = ledger.last
+        with ledger.store.reading() as connection:
+            pages, size = (
+                connection.exec_driver_sql(f"PRAGMA page_{name}").scalar_one()
+                for name in ("count", "size")
+            )
+    shown = rows[:: -max(1, len(rows) // 10)][::-1]
+    report.sections.append(
+        Section(
+            "Bulk and memory",
+            ("rows", "new episodes per minute at that point", "memory of the service, MB"),
+            [(f"{n:,}", f"{60 * rate:,.0f}", f"{memory:.0f}") for n, rate, memory in shown],
+            "Episodes of 10 steps, 5,000 lines in a request, while the host folds and plans. At "
+            f"the end the database has {pages * size / episodes:.0f} bytes per episode.",
         )
+    )
+    rate = 60 * median(rate for _, rate, _ in rows)
+    report.targets += [
+        Target(
+            "bulk NDJSON, 20,000 episodes of 10 steps per minute",
+            f"{rate:,.0f}",
+            rate >= 20_000,
+        ),
+        Target(
+            f"constant memory over {events:,} rows",
+            f"{half_mb:.0f} MB after half of them, {end_mb:.0f} at the end",
+            end_mb <= MAX_MEMORY_GROWTH * half_mb,
+        ),
+    ]
+    measure_fold(report, store, events)
+
+
+def fill(ledger: Ledger, problem: int, port: int, episodes: int) -> Iterator[float]:
+    """Open episodes and send their feedback late and in random order.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger in which episodes are opened.
+    problem : int
+        Id of the problem.
+    port : int
+        Port of the service.
+    episodes : int
+        Number of episodes.
+
+    Yields
+    ------
+    float
+        Episodes per second of each bulk request.
+    """
+    rng = np.random.default_rng(0)
+    in_flight: list[str] = []
+    for opened in range(0, episodes, BULK_EPISODES):
+        in_flight += open_episodes(ledger, problem, BULK_EPISODES)
+        rng.shuffle(in_flight)
+        kept = BULK_EPISODES if opened + BULK_EPISODES < episodes else 0
+        sent, in_flight = in_flight[kept:], in_flight[:kept]
+        if not sent:
+            continue
+        lines = [bulk_line(id, body) for id, body in generate_feedback(sent, seed=opened)]
+        start = time.perf_counter()
+        send_bulk(port, b"".join(lines))
+        yield len(lines) / (time.perf_counter() - start)
+
+
+def measure_fold(report: Report, store: str, events: int) -> None:
+    """Add the time to fold the ledger in a new process, and to start the service on it.
+
+    Parameters
+    ----------
+    report : Report
+        Receives section and targets.
+    store : str
+        Address of the ledger.
+    events : int
+        Number of its rows.
+    """
+    durations = {}
+    for name, limit_s in (("with a snapshot", 3), ("without one", 60)):
+        if name == "without one":
+            with Ledger.open(store) as ledger, ledger.store.writing() as connection:
+                connection.execute(sa.delete(schema.snapshots))
+        command = [sys.executable, "-c", FOLD, store]
+        seconds = float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+        with run_service(store) as server:
+            durations[name] = (seconds, server.startup_s)
+        report.targets.append(
+            Target(
+                f"fold of {events:,} rows {name} in {limit_s} s",
+                f"{seconds:.2f} s",
+                seconds < limit_s,
+            )
+        )
+    report.sections.append(
+        Section(
+            "Folding at start",
+            ("", "fold, s", "`belated serve` from its start until it is ready, s"),
+            [
+                (name, format_number(fold_s), format_number(startup_s))
+                for name, (fold_s, startup_s) in durations.items()
+            ],
+        )
+    )
 
 
 if __name__ == "__main__":

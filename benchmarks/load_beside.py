@@ -20,20 +20,29 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
-from load import (
-    CONNECTIONS,
+from load import CONNECTIONS
+from load_client import drive
+from load_clinic import (
+    BULK_EPISODES,
+    OPEN_BATCH_EPISODES,
+    bulk_line,
     check_statuses,
     feedback_requests,
+    generate_feedback,
     open_requests,
     policy_requests,
+    send_bulk,
 )
-from load_client import drive
-from load_clinic import OPEN_BATCH_EPISODES, generate_feedback
-from load_million import REQUEST_EPISODES, bulk_line, send_bulk
-from load_servers import Server, run_postgres, run_service
-from measure import cpu_seconds
-from report import Report, Section, Target, format_number, format_ratios, print_report
-from run import describe_machine
+from processes import Server, cpu_seconds, run_postgres, run_service
+from report import (
+    Report,
+    Section,
+    Target,
+    describe_machine,
+    format_number,
+    format_ratios,
+    print_report,
+)
 
 HERE = Path(__file__).parent.parent
 MAX_RATE_PER_S = 8000
@@ -192,14 +201,14 @@ def measure_bulk(samples: Samples, checkouts: dict[str, Path], folder: Path, tur
             for version in list(sites)[:: 1 if turn % 2 else -1]:
                 site, took_s = sites[version], 0.0
                 for part in range(10):
-                    ids = site.open_episodes(REQUEST_EPISODES)
+                    ids = site.open_episodes(BULK_EPISODES)
                     feedback = generate_feedback(ids, seed=10 * turn + part)
                     body = b"".join(bulk_line(*each) for each in feedback)
                     start = time.perf_counter()
                     send_bulk(site.server.port, body)
                     took_s += time.perf_counter() - start
                 if turn:
-                    rate = 10 * REQUEST_EPISODES / took_s
+                    rate = 10 * BULK_EPISODES / took_s
                     add(samples, "bulk feedback, episodes per s", version, rate)
         for version, site in sites.items():
             memory = "memory after bulk feedback, services per GB"

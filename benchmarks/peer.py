@@ -1,21 +1,24 @@
 """UCBVI of rlberry-scool (the peer), in a virtual environment and a process of its own.
 
 It runs in turn with the other implementations. Each request plays some episodes; the response has
-their duration, measured in the other process.
+their duration, measured in the other process. This file is also the program of that process, where
+rlberry-scool is installed and belated is not.
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import belated as bl
+if TYPE_CHECKING:
+    import belated as bl
 
 PACKAGE = "rlberry-scool==0.7.3"
 ENVIRONMENT = Path(__file__).parent / ".peer-venv"
-WORKER = Path(__file__).parent / "peer_worker.py"
 INSTALL_TIMEOUT_S = 600
 
 
@@ -53,7 +56,7 @@ class Peer:
         python = install_peer()
         self._folder = tempfile.TemporaryDirectory()  # the peer may write to its working directory
         self._process = subprocess.Popen(
-            [str(python), str(WORKER)],
+            [str(python), __file__],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -62,7 +65,7 @@ class Peer:
         )
         self.version: str = self._request({"version": True})["version"]
 
-    def start(self, world: bl.MDP) -> None:
+    def start(self, world: "bl.MDP") -> None:
         """Start a new agent in the homogeneous `world` and play one episode without measuring."""
         self._request(
             {
@@ -91,3 +94,53 @@ class Peer:
         except (OSError, ValueError):
             raise PeerUnavailableError(f"{PACKAGE} is installed but does not run.") from None
         return response
+
+
+def start_agent(transitions: list[Any], rewards: list[Any], horizon: int) -> Any:
+    """Return an agent that replans after every episode, with counts for each stage.
+
+    `transitions` (S, A, S), `rewards` (S, A) and `horizon` describe its world. One episode has been
+    played.
+    """
+    import numpy as np
+    from rlberry.envs.finite_mdp import FiniteMDP
+    from rlberry_scool.agents.ucbvi import UCBVIAgent
+
+    world = FiniteMDP(np.array(rewards), np.array(transitions), initial_state_distribution=0)
+    agent = UCBVIAgent(world, gamma=1.0, horizon=horizon, stage_dependent=True)
+    agent.set_writer(None)  # no logging, which is not to be measured
+    agent._run_episode()
+    return agent
+
+
+def play_seconds(agent: Any, episodes: int) -> float:
+    """Return the seconds in which `agent` plays `episodes`.
+
+    This is `fit` without the plan that it computes at its end.
+    """
+    start = time.perf_counter()
+    for _ in range(episodes):
+        agent._run_episode()
+    return time.perf_counter() - start
+
+
+def work() -> None:
+    """Answer the JSON request on each line of stdin by a line of JSON on stdout."""
+    responses = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # output of the packages goes to stderr, not between the responses
+    import rlberry_scool
+
+    agent: Any = None
+    for line in sys.stdin:
+        request, response = json.loads(line), {}
+        if "version" in request:
+            response = {"version": rlberry_scool.__version__}
+        elif "episodes" in request:
+            response = {"seconds": play_seconds(agent, request["episodes"])}
+        else:
+            agent = start_agent(**request)
+        print(json.dumps(response), file=responses, flush=True)
+
+
+if __name__ == "__main__":
+    work()

@@ -1,15 +1,22 @@
 """Report of a benchmark: tables of measurements, and performance targets that are met or not."""
 
+import os
+import platform
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from statistics import median
 
+import numba
+import numpy
 from rich import box
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+import belated
 
 PLAIN_WIDTH_CHARS = 160
 """Width of output that does not go to a terminal."""
@@ -71,9 +78,9 @@ def format_ratios(ratios: Sequence[float]) -> str:
 
 def print_report(report: Report, heading: str) -> None:
     """Print `report` under a `heading`: one table, without borders if not to a terminal."""
-    console = Console()
+    console = Console(emoji=False)
     if not console.is_terminal:
-        console = Console(width=PLAIN_WIDTH_CHARS)
+        console = Console(width=PLAIN_WIDTH_CHARS, emoji=False)
     borders = box.SIMPLE_HEAD if console.is_terminal else None
     table = Table(title=escape(heading), box=borders, show_header=False, title_justify="left")
     for _ in range(max(len(section.columns) for section in report.sections)):
@@ -112,3 +119,28 @@ def write_page(page: Path, results: str, *, mark: str = "results") -> None:
         raise SystemExit(f"{page} must have the marks {start} and {end}, each once.")
     marked = re.compile(f"{re.escape(start)}.*{re.escape(end)}", re.DOTALL)
     page.write_text(marked.sub(lambda _: f"{start}\n\n{results}\n\n{end}", text))
+
+
+def describe_machine() -> str:
+    """Return the date, processor, load and versions of the packages in one sentence."""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    modules = (belated, numpy, numba)  # of a checkout that is not installed, too
+    packages = ", ".join(f"{each.__name__} {each.__version__}" for each in modules)
+    return (
+        f"{date.today():%d %B %Y}, {processor_name()}, {os.cpu_count()} cores, load {load} at the "
+        f"start; Python {platform.python_version()}, {packages}."
+    )
+
+
+def processor_name() -> str:
+    """Return the name, family and model of the processor, or its architecture if unknown."""
+    try:
+        first = Path("/proc/cpuinfo").read_text().partition("\n\n")[0]
+    except OSError:
+        first = ""
+    fields = dict(line.split(":", 1) for line in first.splitlines() if ":" in line)
+    found = {name.strip(): value.strip() for name, value in fields.items()}
+    if "model name" not in found:
+        return platform.processor() or platform.machine()
+    numbers = f"family {found.get('cpu family', '?')}, model {found.get('model', '?')}"
+    return f"{found['model name']} ({numbers})"

@@ -28,13 +28,18 @@ import sqlalchemy as sa
 
 from belated.ledger import Ledger, Recorded
 from belated.ledger.events import Opened
-from load import check_statuses
 from load_client import Load, drive, request
-from load_clinic import OPEN_BATCH_EPISODES, define, generate_feedback
-from load_servers import Server, run_postgres, run_service
-from measure import cpu_seconds, parent
-from report import Report, Section, Target, format_number, format_ratios, print_report
-from run import describe_machine
+from load_clinic import OPEN_BATCH_EPISODES, check_statuses, define, generate_feedback
+from processes import Server, cpu_seconds, parent, run_postgres, run_service
+from report import (
+    Report,
+    Section,
+    Target,
+    describe_machine,
+    format_number,
+    format_ratios,
+    print_report,
+)
 
 FIRST_RATE = 10_000
 """Requests per second for which episodes are opened before the first turn."""

@@ -161,6 +161,6 @@ def large_rewards() -> bytes:
 
 def resident_mb(pid: int) -> float:
     """Return the memory of a process in MB."""
-    from measure import memory_mb
+    from processes import memory_mb
 
     return float(memory_mb(pid)["now"])

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 from attacks.registry import Finding, attack, list_times
 from attacks.testbed import Testbed
-from load_servers import Server
-from many_problems import define_problems, measure_cpu, measure_lag, time_request
+from capacity import define_problems, measure_cpu, measure_lag, time_request
+from processes import Server
 
 PROBLEMS = 1000
 MAX_IDLE_PERCENT, MAX_LAG_S, MAX_METRICS_S = 5.0, 2.0, 1.0
@@ -15,7 +15,7 @@ IDLE_S = 5.0
 
 @attack("Many problems")
 def many_problems(testbed: Testbed) -> Iterator[Finding]:
-    """Define many problems, of which one is busy; `many_problems.py` measures 10,000 of them."""
+    """Define many problems, of which one is busy; `capacity.py` measures 10,000 of them."""
     with testbed.open_ledger() as ledger:
         define_problems(ledger, PROBLEMS)
         start = time.perf_counter()

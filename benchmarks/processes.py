@@ -1,4 +1,7 @@
-"""Servers of the load test, each in a process of its own."""
+"""Servers in processes of their own, and the memory and CPU time of processes.
+
+Run as a script, it serves a FastAPI application with one empty route, run like `belated serve`.
+"""
 
 import os
 import re
@@ -11,9 +14,6 @@ from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
 
-from measure import memory_mb
-
-HERE = Path(__file__).parent
 BELATED = Path(sys.executable).with_name("belated")
 MAIN = "from belated.cli.main import main; main()"
 """Program that is the command `belated` in all versions; 0.1 cannot be run with `python -m`."""
@@ -39,21 +39,25 @@ class Server:
 
 @contextmanager
 def run_empty() -> Iterator[Server]:
-    """Run load_empty.py and yield the server."""
-    with run_server([sys.executable, str(HERE / "load_empty.py")], ready="/") as server:
+    """Run `serve_empty` and yield the server."""
+    with run_server([sys.executable, __file__], ready="/") as server:
         yield server
 
 
 @contextmanager
-def run_service(store: str, source: Path | None = None) -> Iterator[Server]:
+def run_service(
+    store: str, source: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Iterator[Server]:
     """Run `belated serve` on the ledger at `store` and yield the server.
 
     `source` is a folder with another version of the package; None for the installed one.
+    `environment` has additional environment variables.
     """
     command = [sys.executable, "-c", MAIN, "serve", "--store", store, "--port", "0"]
     known = os.environ.get("PYTHONPATH", "")
     paths = {} if source is None else {"PYTHONPATH": f"{source}{os.pathsep}{known}"}
-    with run_server(command, ready="/readyz", environment=os.environ | paths) as server:
+    every = os.environ | paths | (environment or {})
+    with run_server(command, ready="/readyz", environment=every) as server:
         yield server
 
 
@@ -126,3 +130,77 @@ def is_ready(port: int, path: str) -> bool:
         return False
     finally:
         connection.close()
+
+
+def memory_mb(process: int | str = "self") -> dict[str, float]:
+    """Return the current ("now") and the "peak" memory of a `process` in MB.
+
+    The result is empty on systems without /proc.
+    """
+    try:
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    except OSError:
+        return {}
+    # The peak of getrusage includes that of the parent process; VmHWM does not.
+    fields = dict(line.split(":", 1) for line in lines)
+    return {
+        name: int(fields[field].split()[0]) / 1024
+        for name, field in (("now", "VmRSS"), ("peak", "VmHWM"))
+    }
+
+
+def cpu_seconds(pid: int, *, children: bool = False) -> float:
+    """Return the CPU time that process `pid` has used, in seconds.
+
+    With `children=True`, those of the processes that it has started are included, also if they have
+    ended.
+    """
+    total = 0.0
+    for each in [pid, *(_children(pid) if children else ())]:
+        try:
+            fields = _stat(each)
+        except FileNotFoundError:  # it has ended
+            continue
+        # user and system time; then those of children that have ended
+        total += sum(map(int, fields[11 : 15 if children else 13]))
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def parent(pid: int) -> int:
+    """Return the id of the process that started process `pid`."""
+    return int(_stat(pid)[1])
+
+
+def _children(pid: int) -> list[int]:
+    """Return the ids of the running processes that process `pid` has started."""
+    return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _stat(pid: int) -> list[str]:
+    """Return the fields of /proc/`pid`/stat after the name of the process."""
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+
+
+def serve_empty() -> None:
+    """Serve an application with one empty route until the process is stopped; print its address."""
+    import uvicorn
+    from fastapi import FastAPI
+
+    from belated.cli.serve import open_listener, reduce_gc_frequency
+
+    app = FastAPI()
+
+    @app.get("/")
+    async def empty() -> dict[str, str]:
+        """Return an empty object."""
+        return {}
+
+    with open_listener("127.0.0.1", 0) as listener:
+        print(f"http://127.0.0.1:{listener.getsockname()[1]}", flush=True)
+        config = uvicorn.Config(app, log_config=None, access_log=False, server_header=False)
+        reduce_gc_frequency()
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+if __name__ == "__main__":
+    serve_empty()
