@@ -22,6 +22,6 @@ def __getattr__(name: str) -> Any:
         return _import_attribute(name)
     from importlib import import_module
 
-    arguments = import_module(f"{__name__}.arguments")
-    near = arguments.did_you_mean(arguments.similar(name, __all__))
+    check = import_module(f"{__name__}.check")
+    near = check.did_you_mean(check.similar(name, __all__))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}.{near}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.arguments import SCALE_REWARDS, check_id, check_integer
+from belated.check import SCALE_REWARDS, check_id, check_integer
 from belated.html import describe, format_details, format_table
 from belated.shape import Shape as Shape
 

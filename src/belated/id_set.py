@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from belated.array_checks import check_range
+from belated.check import check_range
 
 _ID_CHUNK_BITS: Final = 4096
 

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from belated.arguments import did_you_mean, similar
+from belated.check import did_you_mean, similar
 
 T = TypeVar("T")
 

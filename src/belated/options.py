@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from typing import Any, Final, Literal, TypedDict, TypeVar, cast, get_args
 
-from belated.arguments import check_choice, did_you_mean, similar
+from belated.check import check_choice, did_you_mean, similar
 
 Stages = Literal["each", "pooled"]
 Late = Literal["everything", "rewards"]

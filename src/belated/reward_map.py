@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_number
+from belated.check import check_number
 from belated.episode import Episode, Floats
 
 

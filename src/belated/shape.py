@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 
 Allowed = Mapping[int, Collection[int]] | ArrayLike | None
 """Type of the argument `allowed` of `Shape`: a map from each restricted state to its allowed

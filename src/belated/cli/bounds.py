@@ -89,7 +89,7 @@ def check_size(name: str, value: int, maximum: int) -> None:
 
     `name` is the name of the option, without hyphens at the start.
     """
-    from belated.arguments import check_integer
+    from belated.check import check_integer
 
     with usage_errors(f"--{name}"):
         check_integer(name, value, 1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.cli.support.calibration_output import build_trial_table, format_result, write_table
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (

@@ -6,7 +6,7 @@ from typing import Annotated, Final, cast
 
 import typer
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import (
     DeviceOption,

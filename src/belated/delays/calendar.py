@@ -19,7 +19,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.delays.laws import NEVER, Law, check_law, empirical_quantiles
 from belated.episode import Floats, Ints
 

@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn, Self
 
 import numpy as np
 
-from belated.arguments import check_integer, check_number
+from belated.check import check_integer, check_number
 from belated.delays.compound import format_entries
 from belated.delays.laws import Law, QuantileFunction, check_law, format_number
 from belated.delays.selector import BY_ACTION, BY_RETURN, BY_STATE, Selector

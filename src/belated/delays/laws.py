@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.compiled import kernel
 from belated.delays.selector import ONE_GROUP, Selector, group_of
 from belated.episode import Episode, Floats, Ints

@@ -8,7 +8,7 @@ from typing import Final, Self
 
 import numpy as np
 
-from belated.arguments import check_number
+from belated.check import check_number
 from belated.delays.compound import check_pairs, format_entries
 from belated.delays.laws import NEVER, Law, check_law, constant, format_number
 from belated.episode import Floats, Ints

@@ -23,7 +23,7 @@ start of 8: arrived [], missing 1
 from heapq import heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.delays.laws import NEVER
 
 

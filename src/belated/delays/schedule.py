@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.delays.calendar import MAX_SAMPLES, Calendar, CalendarLaw
 from belated.delays.compound import check_pairs, format_entries
 from belated.delays.laws import NEVER, Law, check_law, empirical_quantiles, format_number

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.figures import studies
 from belated.figures.curves import LEGEND_TITLE, plot_lines
 from belated.figures.multipanel import build_delay_figure, build_regret_figure

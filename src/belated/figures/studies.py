@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import did_you_mean, similar
+from belated.check import did_you_mean, similar
 from belated.episode import Bools
 from belated.figures.multipanel import delay_panels, regret_panels
 from belated.figures.names import readable, title_of

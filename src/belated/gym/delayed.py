@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.delays.laws import NEVER, Law
 from belated.delays.laws import parse as parse_delay
 from belated.delays.queue import Queue

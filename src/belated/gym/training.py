@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.episode import Floats, Ints, Policy
 from belated.exact.values import optimal_table, policy_table
 from belated.gym.delayed import DelayedFeedback

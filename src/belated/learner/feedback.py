@@ -7,8 +7,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_id, check_integer
-from belated.array_checks import check_indices, check_range, check_same_size
+from belated.check import check_id, check_indices, check_integer, check_range, check_same_size
 from belated.episode import Episode, Floats, Ints, Shape, Step
 
 WATCH_FROM_EPISODES: Final = 20

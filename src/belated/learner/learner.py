@@ -12,8 +12,7 @@ from typing import Any, SupportsIndex, TypeVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_id, check_integer
-from belated.array_checks import check_range
+from belated.check import check_id, check_integer, check_range
 from belated.episode import Episode, Floats, Ints, Policy, Shape, Step
 from belated.html import describe
 from belated.id_set import IdSet

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from belated.arguments import check_id, check_integer
+from belated.check import check_id, check_integer
 from belated.episode import Ints, Shape
 from belated.learner.feedback import Feedback, check_feedback
 from belated.learner.updaters.updater import Updater

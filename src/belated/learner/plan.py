@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.episode import Ints, Shape
 from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm

@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import SCALE_REWARDS, check_integer, did_you_mean, similar
+from belated.check import SCALE_REWARDS, check_integer, did_you_mean, similar
 from belated.episode import Floats, Shape
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import BackupRule, BaseAlgorithm

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from belated.array_checks import Arrays, check_finite, check_range, check_same_size, find_array
+from belated.check import Arrays, check_finite, check_range, check_same_size, find_array
 from belated.episode import Shape
 from belated.learner.bases import BASES
 from belated.learner.bases.base import BaseAlgorithm

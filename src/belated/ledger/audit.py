@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import sqlalchemy as sa
 
+from belated.check import check_text
 from belated.ledger import canonical, schema
 from belated.ledger.episodes import (
     EPISODE_COLUMNS,
@@ -28,7 +29,6 @@ from belated.ledger.recording.content import parse_content
 from belated.ledger.recording.deduplication import encode_parts
 from belated.ledger.recording.values import ContentError
 from belated.ledger.store import Store, UnreadableRowError
-from belated.ledger.validation import check_text
 
 MAX_FAULTS: Final = 100
 """Maximum number of messages that a check returns."""

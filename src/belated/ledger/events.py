@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from belated.check import check_episode_id, check_seq, check_text, check_time
 from belated.episode import Policy
 from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.problems import ProblemSpec
-from belated.ledger.validation import check_episode_id, check_seq, check_text, check_time
 
 Kind = Literal[
     "defined",

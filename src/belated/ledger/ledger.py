@@ -5,6 +5,7 @@ from typing import Self, get_args
 
 import sqlalchemy as sa
 
+from belated.check import check_seq, check_text, is_id, is_name
 from belated.episode import Policy
 from belated.ledger import audit, migrations, schema
 from belated.ledger.clients.idempotency import IdempotencyKeys
@@ -32,7 +33,6 @@ from belated.ledger.recording.optimistic import record_optimistically
 from belated.ledger.recording.transaction import Transaction
 from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
-from belated.ledger.validation import check_seq, check_text, is_id, is_name
 
 
 class Ledger:

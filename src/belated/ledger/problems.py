@@ -12,7 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_integer
+from belated.check import check_integer, check_name, check_text
 from belated.episode import Floats, Shape
 from belated.ledger import schema
 from belated.ledger.canonical import canonical, digest
@@ -20,13 +20,11 @@ from belated.ledger.store import is_undecodable
 from belated.ledger.validation import (
     AllowedNames,
     check_allowed,
-    check_name,
     check_names,
     check_range,
     check_rewards,
     check_states,
     check_terminal,
-    check_text,
 )
 from belated.options import Late
 from belated.reward_map import Affine

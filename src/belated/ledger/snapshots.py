@@ -11,10 +11,10 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from belated.check import check_seq
 from belated.ledger import schema
 from belated.ledger.episodes import EXCLUDING_KINDS
 from belated.ledger.store import Store
-from belated.ledger.validation import check_seq
 
 LOG: Final = logging.getLogger("belated.service")
 

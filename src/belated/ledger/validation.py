@@ -1,103 +1,19 @@
-"""Validation of values: texts, names, ids, sequence numbers, times, and the fields of a problem.
-
-A general function, such as `check_text`, has a first parameter `name`: the name of the value in
-error messages. A function for one field of a problem, such as `check_terminal`, has none.
-"""
+"""Validation of the fields of a problem; a function checks one field."""
 
 import math
-import re
 import reprlib
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_integer
+from belated.check import check_text
 from belated.episode import Floats, Shape
 from belated.factored_states import States
 
-MAX_TEXT_CHARS: Final = 200
 AllowedNames: TypeAlias = dict[str, list[str]]
 """Map from the name of a state to the names of the actions that are allowed in it."""
-
-_ID: Final = re.compile(r"[A-Za-z0-9_-]{22,64}")
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-
-def check_text(name: str, value: object) -> str:
-    """Return `value` if it is a text of 1 to 200 printable characters.
-
-    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{name} must be a text, got {value!r}.")
-    if not 1 <= len(value) <= MAX_TEXT_CHARS:
-        raise ValueError(f"{name} must have 1 .. {MAX_TEXT_CHARS} characters, got {len(value)}.")
-    if not value.isprintable():
-        raise ValueError(f"{name} must consist of printable characters, got {value!r}.")
-    return value
-
-
-def check_name(name: str, value: object) -> str:
-    """Return `value` if it has the format of a problem or token name, as checked by `is_name`.
-
-    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
-    """
-    if not is_name(check_text(name, value)):
-        raise ValueError(
-            f"{name} must be 1 .. 100 of the letters a-z and A-Z, digits, '.', '_' and '-', "
-            f"and begin with a letter or digit, got {value!r}."
-        )
-    return str(value)
-
-
-def is_id(value: object) -> bool:
-    """Return whether `value` has the format of an episode id.
-
-    An episode id consists of 22 to 64 letters, digits, '_' and '-'.
-    """
-    return isinstance(value, str) and _ID.fullmatch(value) is not None
-
-
-def is_name(value: object) -> bool:
-    """Return whether `value` has the format of a problem or token name.
-
-    A name consists of 1 to 100 letters, digits, '.', '_' and '-'. It begins with a letter or digit.
-    """
-    return isinstance(value, str) and _NAME.fullmatch(value) is not None
-
-
-def check_episode_id(name: str, value: object) -> str:
-    """Return `value` if it has the format of an episode id, as checked by `is_id`.
-
-    Otherwise raises ValueError; the message refers to the value as `name`.
-    """
-    if not is_id(value):
-        raise ValueError(
-            f"{name} must be 22 to 64 characters of A-Z, a-z, 0-9, '_' and '-', "
-            f"got {reprlib.repr(value)}; use secrets.token_urlsafe(16)."
-        )
-    return str(value)
-
-
-def check_seq(name: str, value: object, least: int = 1) -> int:
-    """Return `value` if it is an integer from `least` to 2**63 - 1, the maximum of SQL's BIGINT.
-
-    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
-    """
-    number = check_integer(name, value, least)
-    if number >= 2**63:
-        raise ValueError(f"{name} must be below 2**63, got {number}.")
-    return number
-
-
-def check_time(name: str, value: object) -> int | None:
-    """Return `value` if it is None, or a time as an integer in microseconds since 1970 (UTC).
-
-    Otherwise raises TypeError or ValueError; the message refers to the value as `name`.
-    """
-    return None if value is None else check_seq(name, value, -(2**62))
 
 
 def check_range(value: object) -> tuple[float, float]:

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.episode import Shape
 from belated.mdp.model import MDP
 

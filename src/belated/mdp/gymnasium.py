@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.episode import Bools, Floats, Ints, Shape
 from belated.extras import missing_extra
 from belated.mdp.model import MDP, start_distribution

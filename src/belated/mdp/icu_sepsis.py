@@ -16,7 +16,7 @@ from zipfile import ZipFile
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.episode import Bools, Floats, Shape
 from belated.extras import missing_extra
 from belated.mdp.model import MDP, Draws

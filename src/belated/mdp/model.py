@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.arguments import SCALE_REWARDS, check_integer
+from belated.check import SCALE_REWARDS, check_integer
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
 from belated.reward_map import Affine

@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.compiled import inlined
 from belated.episode import Episode, Floats, Policy, Shape
 from belated.mdp.model import DRAWS, MDP, mean_reward, row_of

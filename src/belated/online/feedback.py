@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.array_checks import check_finite, check_range
+from belated.check import check_finite, check_range
 from belated.episode import Floats, Ints, Shape
 from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner

@@ -18,8 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from belated.arguments import check_integer
-from belated.array_checks import check_range
+from belated.check import check_integer, check_range
 from belated.episode import Policy
 from belated.learner.feedback import Feedback, RepetitionWatch
 from belated.learner.learner import Learner

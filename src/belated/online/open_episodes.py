@@ -7,8 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from belated.arguments import check_integer
-from belated.array_checks import check_finite, check_range
+from belated.check import check_finite, check_integer, check_range
 
 AGE_LIMITS_S: Final = (
     *(60, 600, 3600, 6 * 3600, 86400),

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from belated.arguments import check_choice, check_integer
+from belated.check import check_choice, check_integer
 from belated.files import write_atomically
 from belated.simulation.calibrate import (
     FIRST_SEED,

@@ -9,7 +9,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Final, Literal, Unpack
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, name_with_options, part_name, requires_keywords

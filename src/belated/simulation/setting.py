@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, Required, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_choice, check_integer
+from belated.check import check_choice, check_integer
 from belated.delays.laws import Law, constant, longest_delay
 from belated.delays.laws import parse as parse_delay
 from belated.episode import Ints

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.episode import Bools, Floats, Ints
 from belated.survival.duration_counts import DurationCounts, group_of, largest_in
 from belated.survival.follow_up import MIN_AT_RISK, NeverShare, complete_age, never_share

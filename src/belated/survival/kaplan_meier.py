@@ -22,7 +22,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.episode import Bools, Floats, Ints
 
 Bands = Literal["log-log", "linear"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 from belated.survival.dependence import Cohorts, DependenceTest, all_tests
 from belated.survival.estimate import DelayEstimate, Unit, estimate_delay
 from belated.survival.kaplan_meier import Bands

@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.episode import Bools, Floats
 from belated.survival.estimate import Unit
 

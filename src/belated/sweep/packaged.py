@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from belated.arguments import did_you_mean, similar
+from belated.check import did_you_mean, similar
 
 FOLDER: Final = Path(__file__).parents[1] / "studies"
 """Folder of the packaged study files."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.extras import missing_extra, missing_package
 from belated.html import describe, format_table
 from belated.sweep.store import TABLES, Columns, Store

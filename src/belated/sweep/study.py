@@ -27,7 +27,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from belated.arguments import did_you_mean, similar
+from belated.check import did_you_mean, similar
 from belated.extras import missing_extra
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES, UPDATERS

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, get_args
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.progress import Progress
 from belated.simulation.many import Device, Stop, compile_engine
 from belated.simulation.run import Run

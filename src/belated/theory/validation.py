@@ -4,7 +4,7 @@ Each function returns its argument as a number if it is valid, and otherwise rai
 ValueError.
 """
 
-from belated.arguments import check_integer
+from belated.check import check_integer
 
 
 def check_episodes(episodes: object) -> int:

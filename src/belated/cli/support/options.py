@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.cli.support.errors import usage_errors
 from belated.names import parse_value
 from belated.options import SimulationOptions, extend_signature, option_choices

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice, check_number
+from belated.check import check_choice, check_number
 from belated.episode import Ints, Shape
 from belated.learner.backup import Backup, Function
 

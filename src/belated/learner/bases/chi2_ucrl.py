@@ -34,7 +34,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.compiled import (
     LANES,
     broadcast,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_number
+from belated.check import check_number
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, mean
 from belated.learner.bases.base import BackupRule, BaseAlgorithm, TieBreakingBase

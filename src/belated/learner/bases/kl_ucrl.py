@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.compiled import inlined, kernel
 from belated.elementary import exp, expm1, expm1_negative, log, log1p
 from belated.episode import Shape

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice, check_number
+from belated.check import check_choice, check_number
 from belated.compiled import inlined
 from belated.elementary import log
 from belated.episode import Shape

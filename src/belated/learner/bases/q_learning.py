@@ -29,7 +29,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Shape
 from belated.learner.bases.base import BackupRule, Base, Proof

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice, check_number
+from belated.check import check_choice, check_number
 from belated.elementary import log
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, rest

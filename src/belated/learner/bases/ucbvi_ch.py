@@ -19,7 +19,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, clipped, mean, rest, unseen
 from belated.learner.bases.base import BackupRule, Base, Proof

@@ -33,7 +33,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.arguments import check_choice
+from belated.check import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen

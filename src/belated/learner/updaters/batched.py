@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise, takewhile
 from typing import Final, Literal, Self
 
-from belated.arguments import check_choice, check_integer
+from belated.check import check_choice, check_integer
 from belated.learner.updaters.trigger import TriggerRule, trigger
 from belated.learner.updaters.updater import Updater
 

@@ -20,7 +20,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from belated.arguments import check_choice, check_number
+from belated.check import check_choice, check_number
 from belated.episode import Shape
 from belated.learner.exploration import Exploration
 from belated.learner.updaters.updater import Arrival, Updater

@@ -9,7 +9,7 @@ comparison is exact if alpha is an integer.
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from belated.arguments import check_number
+from belated.check import check_number
 from belated.compiled import inlined, kernel
 from belated.episode import Ints
 from belated.learner.updaters.updater import Arrival, EpochStart, Updater

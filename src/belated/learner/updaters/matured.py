@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Self
 
-from belated.arguments import check_choice, check_integer, check_number
+from belated.check import check_choice, check_integer, check_number
 from belated.episode import Shape
 from belated.learner.exploration import Exploration
 from belated.learner.updaters.trigger import TriggerRule

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from belated.arguments import check_choice, check_integer
+from belated.check import check_choice, check_integer
 from belated.learner.updaters.trigger import TriggerRule, trigger
 from belated.learner.updaters.updater import Arrival, DelayLaw, Updater
 

@@ -26,7 +26,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 from numpy.typing import NDArray
 
-from belated.arguments import check_number
+from belated.check import check_number
 from belated.compiled import JIT, compile_callback, dereference, identity, uncached, view
 from belated.episode import Floats
 from belated.learner.backup_call import call_signature, specialise

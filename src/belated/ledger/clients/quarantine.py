@@ -8,11 +8,11 @@ from typing import Any, Final, NamedTuple
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
+from belated.check import check_seq, is_id
 from belated.ledger import schema
 from belated.ledger.canonical import canonical, digest, to_json
 from belated.ledger.outcomes import DataWithdrawn, Invalid
 from belated.ledger.store import Store, read_pages
-from belated.ledger.validation import check_seq, is_id
 
 MAX_REQUESTS_PER_PROBLEM: Final = 10_000
 """Maximum number of requests to keep for each problem.

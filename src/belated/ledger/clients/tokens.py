@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 import sqlalchemy as sa
 
+from belated.check import check_name, is_name
 from belated.ledger import schema
 from belated.ledger.store import Store
-from belated.ledger.validation import check_name, is_name
 
 
 @dataclass(frozen=True)

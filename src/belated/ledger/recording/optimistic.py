@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import sqlalchemy as sa
 
+from belated.check import is_id
 from belated.ledger import schema
 from belated.ledger.events import Feedback, NewEvent
 from belated.ledger.outcomes import AlreadyRecorded, Outcome, Recorded
@@ -22,7 +23,6 @@ from belated.ledger.recording.episodes import record_feedback
 from belated.ledger.recording.insertion import MAX_ROWS_PER_INSERT, encode_rows, postgres_insert
 from belated.ledger.recording.transaction import EPISODE_QUERIES, Transaction
 from belated.ledger.store import LOCK_STATEMENT, Store
-from belated.ledger.validation import is_id
 
 
 class LockNeededError(Exception):

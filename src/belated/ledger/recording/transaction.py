@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from belated.check import is_id
 from belated.ledger import schema
 from belated.ledger.canonical import SALT_BYTES, digest
 from belated.ledger.clients.idempotency import StoredResponse
@@ -18,7 +19,6 @@ from belated.ledger.policies import EncodedPolicy
 from belated.ledger.problems import Problem, ProblemCache
 from belated.ledger.recording.deduplication import Claim, Claims
 from belated.ledger.recording.insertion import insert_rows
-from belated.ledger.validation import is_id
 
 EPISODE_EVENTS: Final = (Feedback, Lost, Withdrawn)
 """Types of events that refer to an existing episode."""

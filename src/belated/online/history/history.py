@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from belated.array_checks import check_range
+from belated.check import check_range
 from belated.online.history.histogram import Aggregation, Histogram, HistogramView
 from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND, TimeHistogram
 from belated.survival.duration_counts import DurationCounts

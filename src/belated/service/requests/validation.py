@@ -10,7 +10,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from belated.ledger.validation import check_episode_id, check_name
+from belated.check import check_episode_id, check_name
 from belated.service.errors import REJECTIONS, ApiError, error_response
 from belated.service.models.common import FIELDS_ERROR
 from belated.service.models.problems import NewProblem

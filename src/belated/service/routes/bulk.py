@@ -8,11 +8,11 @@ from fastapi import APIRouter, Request
 from fastapi.responses import StreamingResponse
 from starlette.exceptions import HTTPException
 
+from belated.check import is_id
 from belated.ledger.clients.quarantine import RejectedRequest
 from belated.ledger.events import Feedback
 from belated.ledger.outcomes import Invalid
 from belated.ledger.problems import Problem
-from belated.ledger.validation import is_id
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import (
     ApiError,
