@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 PACKAGE = Path(__file__).parents[1] / "src" / "belated"
 QUESTION = re.compile(r"(What|Who|Where|How|When)\b")
 RETURNS = re.compile(r"\b(return|yield)", re.IGNORECASE)
@@ -146,22 +144,3 @@ def test_public_functions_name_their_parameters_and_say_what_they_return() -> No
     share = 1 - len(offenders) / len(functions)
     print(f"{share:.1%} of {len(functions)} are complete; the others lack:", *lines, sep="\n")
     assert share >= MIN_SHARE, f"Only {share:.1%} of {len(functions)} are complete."
-
-
-@pytest.mark.parametrize(
-    ("source", "missing"),
-    [
-        ('def f(a, *, b) -> int:\n    """Return `a` plus `b`."""', []),
-        ('def f(a, b) -> int:\n    """Return `a`."""', ["b"]),
-        ('def f(a) -> int:\n    """Compute `a`."""', ["Returns"]),
-        ('def f(self, a, *args, **kwargs) -> None:\n    """Write `a`."""', []),
-        ("def f(a) -> None: ...", ["a"]),
-        ('def f(a) -> None:\n    """Write a number."""', ["a"]),
-        ('def f(a, b) -> None:\n    """Write.\n\n    a, b : int\n        Numbers."""', []),
-        ("def f() -> int: ...", ["Returns"]),
-    ],
-)
-def test_missing_facts_are_found(source: str, missing: list[str]) -> None:
-    [function] = ast.parse(source).body
-    assert isinstance(function, ast.FunctionDef)
-    assert missing_facts(function) == missing

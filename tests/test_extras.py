@@ -30,11 +30,6 @@ def test_every_extra_that_an_error_names_exists() -> None:
     assert named == set(PROJECT["optional-dependencies"]) - {"all", "dev", "docs"}
 
 
-def test_commands_that_install_extras_are_written_in_one_place() -> None:
-    written = [file.name for file in SOURCES if "pip install" in file.read_text()]
-    assert written == ["extras.py"]
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_extra_that_a_page_installs_exists(page: Path) -> None:
     """A page must not install '.[extra]', which works in a copy of the repository only."""

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.html import describe
 from belated.sweep.store import Store
 from belated.sweep.sweep import sweep
 from small_study import STUDY
@@ -77,12 +76,6 @@ def test_a_small_policy_shows_its_actions_by_range_of_steps() -> None:
     assert "at 1 of 6 steps and states" in found
 
 
-def test_a_large_policy_stays_small_on_the_page() -> None:
-    text = bl.Policy(np.zeros((20, 716), np.int32))._repr_html_()
-    assert "716 states, 20 steps" in text
-    assert len(text) < 400
-
-
 def test_results_show_the_columns_that_vary(tmp_path: Path) -> None:
     cells_of_study = STUDY.model_copy(update={"episodes": 20, "seeds": 2, "worlds": ["chain-3"]})
     sweep(cells_of_study.cells(), Store(tmp_path), threads=1, progress=False)
@@ -115,9 +108,3 @@ def test_the_page_runs_nothing_fetches_nothing_and_has_no_colours(make: Callable
     assert tags <= {"div", "b", "table", "tr", "th", "td", "details", "summary"}
     for word in ("http", "color", "background", "onclick"):
         assert word not in text
-
-
-def test_every_text_is_escaped() -> None:
-    text = describe("<a>", {"<b>": '<c> & "d"'})
-    assert "&lt;a&gt;" in text
-    assert cells(text) == ["&lt;b&gt;", "&lt;c&gt; &amp; &quot;d&quot;"]

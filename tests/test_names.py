@@ -11,7 +11,6 @@ import belated as bl
 import own_parts
 from belated.cli.main import app
 from belated.learner.bases import BASE_NAMES
-from belated.learner.updaters import UPDATER_NAMES
 from belated.sweep.study import Study, read_study
 
 USUAL: dict[str, Any] = {
@@ -236,14 +235,6 @@ def _without_world() -> dict[str, Any]:
     return {name: part for name, part in USUAL.items() if name != "world"}
 
 
-def test_objects_are_returned_unchanged() -> None:
-    base, updater, law, world = bl.UCRL2(), bl.Lazy(2), bl.delays.constant(1), bl.chain(3)
-    assert BASE_NAMES.parse(base) is base
-    assert UPDATER_NAMES.parse(updater) is updater
-    assert bl.delays.parse(law) is law
-    assert bl.world(world) is world
-
-
 def test_an_object_with_a_plan_method_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
     class Planner:
         def plan(self, *_: Any) -> None: ...
@@ -252,18 +243,6 @@ def test_an_object_with_a_plan_method_can_be_imported(monkeypatch: pytest.Monkey
     monkeypatch.setattr(own_parts, "Planner", Planner, raising=False)
     assert BASE_NAMES.parse("own_parts:PLANNER") is own_parts.PLANNER  # type: ignore[attr-defined]
     assert isinstance(BASE_NAMES.parse("own_parts:Planner"), Planner)
-
-
-def test_a_number_is_no_world() -> None:
-    with pytest.raises(TypeError, match=r"^world must be an MDP or the name of one, got 3\.$"):
-        bl.simulate(3, base="ucrl2", updater="active", episodes=1)  # type: ignore[arg-type]
-
-
-def test_the_command_line_describes_an_own_world() -> None:
-    done = CliRunner().invoke(app, ["show", "own_parts:own_world:states=4"])
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith("own_parts:own_world")
-    assert "Imported from own_parts." in done.stdout
 
 
 def test_options_on_the_command_line_address_a_base_by_its_name() -> None:

@@ -3,10 +3,8 @@ import importlib.util
 import pytest
 from numba.core import event
 
-import belated as bl
 from belated.compiled import JIT
-from belated.learner.updating import make_plan
-from belated.notice import MESSAGE, MODULES, CompilationNotice
+from belated.notice import MESSAGE, CompilationNotice
 
 pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled")
 
@@ -57,22 +55,3 @@ def test_compiling_anything_else_is_not_announced(engine, capsys):
     with event.install_listener("numba:compile", CompilationNotice(ENGINE)):
         assert advance(1) == 2
     assert capsys.readouterr() == ("", "")
-
-
-@pytest.mark.parametrize(("engine_name", "times"), [("compiled", 1), ("reference", 0)])
-def test_a_compiled_run_asks_for_the_notice(engine_name, times, monkeypatch):
-    asked = []
-    name = "belated.simulation.setting.announce_compilation"
-    monkeypatch.setattr(name, lambda: asked.append(True))
-    bl.simulate(bl.chain(3), base=bl.UCRL2(), updater=bl.Active(), episodes=3, engine=engine_name)
-    assert len(asked) == times
-
-
-def test_a_plan_and_a_learner_ask_for_the_notice(monkeypatch):
-    asked = []
-    monkeypatch.setattr("belated.learner.instance.announce_compilation", lambda: asked.append(True))
-    none = [[0, 0], [0, 0]]
-    bl.plan("ucrl2", none, [none, none], none, episodes=5, horizon=2)
-    bl.Learner(bl.Shape(2, 2, 2), base="ucrl2", updater="active", rewards=None, episodes=5)
-    assert len(asked) == 2
-    assert make_plan.py_func.__module__ in MODULES

@@ -1,31 +1,24 @@
 """Options of a simulation are declared once, and reach it from every interface."""
 
 import inspect
-import subprocess
-import sys
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, get_args
 
 import pytest
 from typer.testing import CliRunner
 
 import belated as bl
 from belated.cli.main import app
-from belated.cli.support.run_settings import build_settings
 from belated.options import (
-    LearnerKeywords,
     LearnerOptions,
-    SimulationKeywords,
     SimulationOptions,
-    accepts,
     option_choices,
-    option_values,
 )
 from belated.simulation import many
 from belated.simulation.setting import Setting
-from belated.sweep.cell import OLD_DEFAULTS, Cell
-from belated.sweep.study import Study, read_study
+from belated.sweep.cell import Cell
+from belated.sweep.study import read_study
 
 DECLARED = {
     options: [option for option in fields(options) if "help" in option.metadata]
@@ -78,16 +71,6 @@ def test_every_option_has_a_help_text_choices_and_a_default_among_them() -> None
 
 
 @pytest.mark.parametrize(
-    ("keywords", "options"),
-    [(LearnerKeywords, LearnerOptions), (SimulationKeywords, SimulationOptions)],
-)
-def test_keyword_types_are_those_of_the_options(keywords: type, options: type) -> None:
-    expected = {option.name: option.type for option in DECLARED[options]}
-    assert get_type_hints(keywords) == expected
-    assert not keywords.__required_keys__  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize(
     ("function", "options"),
     [
         (bl.simulate, SimulationOptions),
@@ -132,19 +115,6 @@ def test_a_study_file_passes_an_option_to_the_setting(
     assert getattr(cell.build(), name) == value
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [change for change in CHANGES if change not in OLD_DEFAULTS.items()]
-)
-def test_values_listed_in_a_study_give_cells_with_different_ids_and_digests(
-    name: str, value: str, tmp_path: Path
-) -> None:
-    default = getattr(SimulationOptions(), name)
-    cells = cells_of(tmp_path, f"{name} = [{default!r}, {value!r}]")
-    assert [getattr(cell, name) for cell in cells] == [default, value]
-    for attribute in ("id", "setting", "digest"):
-        assert len({getattr(cell, attribute) for cell in cells}) == 2
-
-
 @pytest.mark.parametrize(("name", "value"), CHANGES)
 def test_the_command_line_passes_an_option_to_the_setting(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
@@ -164,36 +134,6 @@ def test_the_command_line_passes_an_option_to_the_setting(
     assert getattr(setting, name) == value
 
 
-@pytest.mark.parametrize(("name", "value"), CHANGES)
-def test_the_command_that_repeats_a_run_holds_an_option_unless_it_is_the_default(
-    name: str, value: str
-) -> None:
-    choices = {**option_values(SimulationOptions(), SimulationOptions), "rewards": "unknown"}
-    flag = f" --{name.replace('_', '-')} "
-
-    def command(**changed: str) -> str:
-        return build_settings(
-            world="chain-3",
-            base_options={"ucrl2": {}},
-            option_texts=[],
-            updaters=["active"],
-            delays=["constant:2"],
-            episodes=20,
-            seeds=2,
-            **{**choices, **changed},
-        ).command
-
-    assert flag not in command()
-    assert f"{flag}{value}" in command(**{name: value})
-
-
-def test_the_help_of_run_lists_every_option() -> None:
-    shown = " ".join(CliRunner().invoke(app, ["run", "--help"]).stdout.split())
-    for option in DECLARED[SimulationOptions]:
-        assert f"--{option.name.replace('_', '-')} " in shown
-        assert option.metadata["help"] in shown
-
-
 @pytest.mark.parametrize("name", option_choices(SimulationOptions))
 def test_an_invalid_value_is_rejected_everywhere_with_the_allowed_ones(
     name: str, tmp_path: Path
@@ -209,72 +149,6 @@ def test_an_invalid_value_is_rejected_everywhere_with_the_allowed_ones(
     done = CliRunner().invoke(app, ["run", "--world", "chain-3", "--base", "ucrl2", flag, "x"])
     assert done.exit_code == 2
     assert f"'{flag}': {name} must be one of " in done.stderr
-
-
-def test_studies_and_cells_have_no_options_of_their_own() -> None:
-    names = {option.name for option in fields(SimulationOptions)}
-    assert names <= set(Study.model_fields)
-    assert names <= {option.name for option in fields(Cell)}
-    assert names <= {option.name for option in fields(Setting)}
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColourOptions(SimulationOptions):
-    """The options of a simulation and one more."""
-
-    colour: Literal["red", "blue"] = field(default="red", metadata={"help": "A colour."})
-
-
-def test_an_added_field_is_checked_and_shown_in_signatures() -> None:
-    @accepts(ColourOptions)
-    def paint(**options: Any) -> ColourOptions:
-        return ColourOptions(**options)
-
-    assert option_values(paint(colour="blue"), ColourOptions)["colour"] == "blue"
-    assert inspect.signature(paint).parameters["colour"].default == "red"
-    with pytest.raises(ValueError, match=r"^colour must be one of 'red', 'blue', got 'x'\.$"):
-        paint(colour="x")
-
-
-def test_an_added_field_reaches_cells_studies_and_the_command_line() -> None:
-    """Replace the options before anything else is imported, in another process."""
-    script = """
-from dataclasses import dataclass, field
-from typing import Literal
-from belated import options
-
-@dataclass(frozen=True, kw_only=True)
-class ColourOptions(options.SimulationOptions):
-    colour: Literal["red", "blue"] = field(default="red", metadata={"help": "A colour."})
-
-options.SimulationOptions = ColourOptions
-
-from typer.testing import CliRunner
-from belated.cli.main import app
-from belated.simulation import many
-from belated.sweep.study import Study
-
-facts = dict(name="x", episodes=20, seeds=2, worlds=["chain-3"], bases=["ucrl2"],
-             updaters=["active"], delays=["constant:2"])
-[plain] = Study(**facts).cells()
-red, blue = Study(**facts, colour=["red", "blue"]).cells()
-assert (red.colour, blue.colour) == ("red", "blue")
-assert red.digest == plain.digest != blue.digest
-assert (red.id, blue.setting) == (plain.id, "chain-3/ucrl2-blue/constant-2/active")
-assert blue.build().colour == "blue"
-
-def run_seeds(setting, seeds, **how):
-    print(setting.colour)
-    raise many.Interrupted([], 0)
-
-many.run_seeds = run_seeds
-command = ["run", "--world", "chain-3", "--base", "ucrl2", "--colour", "blue"]
-assert CliRunner().invoke(app, command).stdout == "blue\\n"
-print(plain.digest)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == [replace(CELL, rewards="known").digest]
 
 
 @pytest.mark.parametrize("function", [bl.simulate, bl.simulate_many])

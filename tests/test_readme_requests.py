@@ -15,8 +15,6 @@ from typing import Any
 import pytest
 
 import belated as bl
-from belated.cli.main import app
-from belated.service.models.problems import NewProblem
 from processes import Program
 from service.site import wait_until
 
@@ -96,14 +94,6 @@ def keeps(answer: str, promise: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, parts)), answer) is not None
 
 
-def test_a_promise_is_kept_word_by_word_but_for_what_it_leaves_out() -> None:
-    assert keeps('{"a":1,"b":2}  200', '{"a":…, … }  200')
-    assert keeps('{"a":1}', 'in a second: … "a":1 …')
-    assert not keeps('{"a":1}  201', '{"a":1}  200')
-    assert not keeps('{"a":1,"b":2}', '{"a":1}')
-    assert promised("ask this   # that\n# and those\nask more\n") == ["that", "and those"]
-
-
 def test_the_tour_shows_what_the_service_answers_while_the_demo_runs() -> None:
     script = blocks(AS_A_SERVICE, "bash")
     assert len(script.splitlines()) <= 25
@@ -156,24 +146,3 @@ def test_the_advice_on_scale_and_stages_holds_in_a_simulated_shop() -> None:
     promise = re.search(r"# about (\d+), (\d+) and (\d+)$", shown)
     assert promise
     assert [round(regret) for regret in eval(shown, names)] == [*map(int, promise.groups())]
-
-
-def test_the_table_of_a_definition_has_all_fields_with_their_defaults() -> None:
-    fields = NewProblem.model_fields
-    rows = dict(re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", CHOOSING, re.MULTILINE))
-    assert rows.keys() == fields.keys()
-    for name, row in rows.items():
-        assert (row == "required") == fields[name].is_required()
-        assert fields[name].description
-    for name in ("stages", "late", "reward_bonus", "seed"):
-        assert rows[name].strip("`") == str(fields[name].default)
-
-
-def test_the_commands_before_them_are_there() -> None:
-    known = {command.callback.__name__ for command in app.registered_commands if command.callback}
-    told = [
-        re.findall(r"^belated (\w+)", blocks(text, ""), re.MULTILINE)
-        for text in (AS_A_SERVICE, FIRST)
-    ]
-    assert told == [["demo"], ["serve"]]
-    assert known >= {"demo", "serve"}

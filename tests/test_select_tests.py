@@ -1,11 +1,8 @@
 """The tests that `make check` selects for changed files."""
 
 import runpy
-import subprocess
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 ROOT = Path(__file__).parents[1]
 SCRIPT: dict[str, Any] = runpy.run_path(str(ROOT / ".ci" / "select_tests.py"))
@@ -42,42 +39,6 @@ def test_a_test_file_selects_itself_and_a_helper_its_folder(tmp_path: Path) -> N
     assert selected(tmp_path, "tests/d/test_e.py") == ["tests/d/test_e.py"]
     assert selected(tmp_path, "tests/d/helper.py") == ["tests/d/test_e.py"]
     assert selected(tmp_path, "README.md", "tests/browser/test_x.py") == []
-
-
-def test_a_part_of_a_file_is_left_out_where_the_whole_file_is_selected(tmp_path: Path) -> None:
-    part = next(name for name in CORE if "::" in name)
-    file = part.partition("::")[0]
-    assert part in select([], tmp_path)
-    assert selected(tmp_path, file) == [file]
-    assert part not in select([file], tmp_path)
-
-
-def test_a_file_that_was_deleted_selects_nothing() -> None:
-    assert select(["src/belated/gone.py", "tests/test_gone.py"]) == list(CORE)
-
-
-def git(root: Path, *words: str) -> None:
-    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-    subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True)
-
-
-def test_a_committed_change_is_found_without_a_local_main(tmp_path: Path) -> None:
-    """A clone whose only local branch is another one compares with the branch of its origin."""
-    origin, clone = tmp_path / "origin", tmp_path / "clone"
-    origin.mkdir()
-    git(origin, "init", "-b", "main")
-    git(origin, "commit", "--allow-empty", "-m", "Start")
-    git(tmp_path, "clone", str(origin), str(clone))
-    git(clone, "checkout", "-b", "mine")
-    git(clone, "branch", "-D", "main")
-    (clone / "a.py").touch()
-    git(clone, "add", "a.py")
-    git(clone, "commit", "-m", "Add")
-    (clone / "b.py").touch()
-    assert SCRIPT["changed_files"]("main", clone) == ["a.py", "b.py"]
-    git(clone, "remote", "remove", "origin")
-    with pytest.raises(SystemExit, match=r"^branch main not found; make check BASE=\.\.\. "):
-        SCRIPT["changed_files"]("main", clone)
 
 
 def test_slow_files_are_selected_only_if_they_changed(tmp_path: Path) -> None:

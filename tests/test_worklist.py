@@ -11,7 +11,6 @@ from belated.worklist import (
     Worklist,
     clear,
     empty_worklist,
-    is_empty,
     members,
     put,
     put_members,
@@ -62,18 +61,6 @@ def test_a_worklist_is_one_stack_of_different_items_for_each_group(script: list[
         assert sorted(held + absent_items) == list(range(ITEMS))
 
 
-def test_an_item_stays_in_its_first_group_until_it_is_taken() -> None:
-    worklist = empty_worklist(groups=2, items=3)
-    assert is_empty(worklist)
-    assert put(worklist, 0, 2)
-    assert not is_empty(worklist)
-    assert not put(worklist, 1, 2)
-    assert take(worklist, 1) == END
-    assert take(worklist, 0) == 2
-    assert put(worklist, 1, 2)
-    assert groups_of(worklist) == [[], [2]]
-
-
 @given(st.integers(1, 5), st.integers(1, 6), st.data())
 def test_members_put_back_are_in_the_groups_they_came_from(
     groups: int, size: int, data: st.DataObject
@@ -88,11 +75,3 @@ def test_members_put_back_are_in_the_groups_they_came_from(
     for group, restored_group in zip(groups_of(worklist), groups_of(restored), strict=True):
         assert set(group) == set(restored_group)
     assert members(restored).tolist() == sorted(items)
-
-
-def test_a_worklist_without_items_is_empty() -> None:
-    worklist = empty_worklist(groups=4, items=0)
-    clear(worklist)
-    put_members(worklist, members(worklist))
-    assert members(worklist).size == 0
-    assert groups_of(worklist) == [[]] * 4

@@ -1,6 +1,4 @@
-"""The numbers of docs/lateness-that-tells.md come from its studies and its script."""
-
-from pathlib import Path
+"""The estimates of docs/lateness-that-tells.md."""
 
 import numpy as np
 import pytest
@@ -8,42 +6,8 @@ import pytest
 import belated as bl
 import lateness_bias
 import lateness_tables
-import tables
 from belated.episode import Episode
 from belated.sweep.study import read_study
-
-ROOT = Path(__file__).parents[2]
-NAMES = [name for name, (page, _) in tables.PLAIN_TABLES.items() if page == tables.LATENESS_PAGE]
-
-
-@pytest.mark.parametrize(
-    ("name", "cells"),
-    [
-        ("lateness-that-tells", 4000),
-        ("lateness-that-tells-icu", 360),
-        ("lateness-that-tells-icu-q-learning", 180),
-        ("lateness-that-tells-icu-rlsvi", 64),
-        ("lateness-that-tells-icu-psrl", 64),
-        ("lateness-that-tells-updaters", 160),
-        ("lateness-that-tells-icu-updaters", 16),
-        ("lateness-that-tells-icu-q-learning-updaters", 8),
-        ("lateness-that-tells-icu-rlsvi-updaters", 28),
-        ("lateness-that-tells-icu-psrl-updaters", 14),
-    ],
-)
-def test_the_study_has_the_stated_cells_and_its_numbers_are_stored(name: str, cells: int) -> None:
-    study, stored = read_study(name), lateness_tables.read_stored()
-    assert len(study.cells()) == cells
-    assert f"{cells:,} cells" in (ROOT / tables.LATENESS_PAGE).read_text()
-    assert stored[f"{name} cells"] == tables.digest(study.cells()), f"python docs/tables.py {name}"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_table_is_written_from_the_stored_numbers(name: str) -> None:
-    page, lines = tables.PLAIN_TABLES[name]
-    found = tables.block_pattern(name).search((ROOT / page).read_text())
-    assert found is not None
-    assert found[2].splitlines() == list(lines()), f"python docs/tables.py {name}"
 
 
 def test_the_regrets_of_a_setting_come_out_again() -> None:
@@ -63,9 +27,7 @@ def test_the_regrets_of_a_setting_come_out_again() -> None:
     ("study", "world", "base"),
     [
         ("lateness-that-tells", "chain-5", "ucrl2"),
-        ("lateness-that-tells", "chain-5", "rlsvi"),
         ("lateness-that-tells-icu", "icu-sepsis-5", "ucrl2"),
-        ("lateness-that-tells-icu", "icu-sepsis-5", "psrl"),
     ],
 )
 def test_the_bias_of_a_run_comes_out_again(study: str, world: str, base: str) -> None:
@@ -107,29 +69,3 @@ def test_pooled_averages_are_over_all_steps_and_nothing_follows_a_terminal_state
     for stages, value in (("pooled", 1 / 3 + 2 / 3 * 1 / 3), ("each", 1 / 2)):
         found = lateness_bias.estimated_value(world, policy, [ended, stayed], stages)
         assert found == pytest.approx(value)
-
-
-def test_the_command_computes_what_is_missing_and_stores_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "small").write_text(
-        'name = "small"\nepisodes = 4\nseeds = 2\nworlds = ["chain-2"]\nbases = ["ucrl2"]\n'
-        'updaters = ["active"]\ndelays = ["constant:1"]\nrewards = "unknown"\n'
-    )
-    task = lateness_bias.BiasTask(
-        "chain-2", "ucrl2", "ucrl2", (("constant:1", "active"),), (2, 4), "each", 0
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(tables, "ROOT", tmp_path)
-    monkeypatch.setattr(tables, "PLAIN_TABLES", {})
-    monkeypatch.setattr(lateness_tables, "DATA", tmp_path / "numbers.json")
-    monkeypatch.setattr(lateness_tables, "STUDIES", ("small",))
-    monkeypatch.setattr(lateness_tables, "bias_tasks", {"small": [task]}.get)
-    tables.main(["small"])
-    stored = lateness_tables.read_stored()
-    assert [len(row["regrets"]) for row in stored["small regrets"]] == [2]
-    assert [np.shape(row["bias"]) for row in stored["small bias"]] == [(1, 2)]
-    assert "chain-2-ucrl2-0.json: bias" in capsys.readouterr().out
-    tables.main(["small"])
-    assert lateness_tables.read_stored() == stored
-    assert "bias" not in capsys.readouterr().out

@@ -29,10 +29,8 @@ PAGES = sorted(
     if "generated" not in path.relative_to(ROOT).parts
 )
 TESTED_ELSEWHERE = {
-    "docs/contexts.md": "tests/test_contexts_docs.py",
     "docs/extending.md": "tests/test_extending_docs.py",
     "docs/service.md": "tests/test_readme_requests.py",
-    "docs/theory.md": "tests/test_theory_docs.py",
     "docs/tour.md": "tests/test_readme.py",
 }
 """Pages whose Python code is executed by another test file."""
@@ -49,7 +47,6 @@ NEEDS = {
 }
 """Texts of code that is only compiled, with the reason."""
 
-LANGUAGES = {"", "bash", "bibtex", "pycon", "python", "toml"}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -96,12 +93,6 @@ def test_the_examples_of_a_page_print_what_it_shows(page: str) -> None:
     assert result.failed == 0
 
 
-def test_an_example_that_prints_something_else_is_noticed(capsys: Any) -> None:
-    wrong = sessions()["docs/practice.md"].replace("\n164\n", "\n165\n")
-    assert run(wrong, "wrong").failed == 1
-    assert "165" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize("block", blocks("python"), ids=lambda block: block.page)
 def test_python_on_a_page_is_executed_or_at_least_compiled(block: Block) -> None:
     if block.page in TESTED_ELSEWHERE:
@@ -110,10 +101,6 @@ def test_python_on_a_page_is_executed_or_at_least_compiled(block: Block) -> None
     code = compile(block.code, block.page, "exec")
     if not any(text in block.code for text in NEEDS):
         exec(code, {"bl": bl})
-
-
-def test_every_block_is_in_a_language_that_is_tested() -> None:
-    assert {block.language for block in blocks()} <= LANGUAGES
 
 
 def commands() -> Iterator[tuple[str, list[str]]]:
@@ -131,11 +118,6 @@ def test_commands_on_a_page_have_the_options_that_they_use(page: str) -> None:
     for found, words in commands():
         if found == page:
             parse(words)
-
-
-def test_a_command_with_an_unknown_option_is_noticed() -> None:
-    with pytest.raises(Exception, match="No such option: --worlds"):
-        parse(["run", "--worlds", "chain-5", "--base", "ucrl2"])
 
 
 def parse(words: list[str]) -> None:

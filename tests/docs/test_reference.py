@@ -64,24 +64,6 @@ def test_the_links_of_docstrings_use_the_names_of_the_pages() -> None:
     ]
 
 
-def test_pages_of_source_code_can_link_to_names_of_every_package() -> None:
-    """They name an object by the package of the first public name that their module defines."""
-    addnodes = pytest.importorskip("sphinx.addnodes")
-    law = addnodes.desc_signature(module="belated.delays", fullname="never", ids=["x"])
-    class_ = addnodes.desc_signature(module="belated", fullname="Law", ids=["y"])
-    page = addnodes.desc("", law, class_)
-    extension("public_names").add_anchors(None, page)
-    assert (law["ids"], class_["ids"]) == (["x", "belated.never"], ["y"])
-
-
-def test_types_of_arrays_are_shown_as_they_are_written() -> None:
-    pytest.importorskip("sphinx")
-    shorten = extension("public_names").shorten
-    assert shorten(
-        "~numpy.ndarray[tuple[~typing.Any, ...], ~numpy.dtype[~numpy.int64]] | None"
-    ) == ("NDArray[int64] | None")
-
-
 def test_the_page_of_the_service_has_every_route_and_every_body() -> None:
     page = extension("generated_pages").http()
     assert "### POST /v1/episodes/{episode}/feedback" in page

@@ -1,27 +1,12 @@
-"""Tables that are written from stored regrets: docs/bases-under-delay.md and docs/scaling.md."""
-
-from functools import cache
-from pathlib import Path
+"""The statistics of docs/bases-under-delay.md and docs/scaling.md, with made regrets."""
 
 import numpy as np
 import pytest
 
 import bases_tables
-import measured
 import scaling_tables
-import tables
-from belated.simulation.calibrate import FIRST_SEED
-from belated.sweep.cell import Cell
 from belated.sweep.study import read_study
 from measured import Measured
-
-ROOT = Path(__file__).parents[2]
-
-
-@cache
-def cells_of_study(name: str) -> list[Cell]:
-    """Return the cells of the packaged study `name`."""
-    return read_study(name).cells()
 
 
 def made(world: str, base: str, delay: str, regrets: list[float], episode: int = 8_000) -> Measured:
@@ -33,66 +18,6 @@ def made(world: str, base: str, delay: str, regrets: list[float], episode: int =
 def cells_of(line: str) -> list[str]:
     """Return the cells of a line of a table."""
     return [cell.strip() for cell in line.strip("|").split("|")]
-
-
-@pytest.mark.parametrize("name", tables.STORED_TABLES)
-def test_a_stored_table_on_a_page_is_what_the_command_writes(name: str) -> None:
-    page, _, _ = tables.STORED_TABLES[name]
-    found = tables.block_pattern(name).search((ROOT / page).read_text())
-    assert found is not None
-    assert found[0] == tables.stored_block(name), f"python docs/tables.py {name}"
-
-
-@pytest.mark.parametrize("name", tables.STORED_STUDIES)
-def test_stored_regrets_are_those_of_the_cells_of_the_study(name: str) -> None:
-    study = read_study(name)
-    cells, rows = measured.read_data(name)
-    assert cells == measured.digest(cells_of_study(name)), f"python docs/tables.py {name}"
-    settings = {(cell.world, cell.delay, cell.label) for cell in cells_of_study(name)}
-    assert {(row.world, row.delay, row.base) for row in rows} == settings
-    assert {len(row.regrets) for row in rows} == {study.seeds}
-
-
-def test_nine_bases_meet_every_delay_in_six_worlds_with_thirty_seeds() -> None:
-    study = read_study("bases-under-delay")
-    cells = cells_of_study("bases-under-delay")
-    assert len(cells) == 6 * 9 * 9 * 30 / 5  # worlds, bases, delays, seeds
-    assert {cell.label for cell in cells} == set(bases_tables.BASES)
-    assert study.seeds == 30
-    assert study.seeds < FIRST_SEED  # scales are not chosen by the runs in which they are used
-    assert {cell.world for cell in cells} == set(bases_tables.WORLDS)
-    assert {cell.delay for cell in cells} == set(bases_tables.DELAYS)
-
-
-def test_each_base_of_the_study_has_the_scale_calibrated_under_its_delay() -> None:
-    scales = bases_tables.scales()
-    for cell in cells_of_study("bases-under-delay"):
-        scale = dict(cell.base_options).get("scale")
-        if cell.base not in bases_tables.CALIBRATED:
-            assert scale is None
-            continue
-        row = scales[cell.world, cell.base, cell.delay]
-        assert scale == row.scale
-        assert (row.runs, row.tolerance) == (200, 1.2)
-        assert row.held >= 0.98 * row.runs
-        assert (row.first_seed, row.episodes) == (FIRST_SEED, cell.episodes)
-
-
-def test_penalties_are_measured_in_ten_worlds_of_each_size() -> None:
-    sizes, means = (read_study(name) for name in ("delay-scaling", "delay-scaling-means"))
-    assert len(sizes.cells()) == 10 * 10 * 2 * 3  # sizes, worlds, bases, delays
-    assert len(means.cells()) == 10 * 2 * 11  # worlds, bases, delays
-    found = [scaling_tables.size(world) for world in sizes.worlds]
-    assert len(set(sizes.worlds)) == 100
-    assert {found.count(size) for size in found} == {10}
-    assert all(np.count_nonzero(np.subtract(size, scaling_tables.CENTRE)) <= 1 for size in found)
-    assert means.worlds == sizes.worlds[:10]
-
-
-def test_a_regret_is_shown_with_its_interval_and_the_number_of_runs() -> None:
-    rows = [made("chain-5", "ubev", delay, [9.0, 10.0, 11.0]) for delay in bases_tables.DELAYS]
-    cells = cells_of(list(bases_tables.regrets(rows))[2])
-    assert cells == ["chain-5", "`ubev`", "3", *["10 ± 2"] * 9]
 
 
 def ranked(differences: dict[str, float]) -> dict[str, list[str]]:
@@ -133,7 +58,7 @@ def test_exponents_of_made_penalties_come_out_again() -> None:
     rng = np.random.default_rng(2)
     sizes, means = [], []
     for study, rows in (("delay-scaling", sizes), ("delay-scaling-means", means)):
-        for cell in cells_of_study(study):
+        for cell in read_study(study).cells():
             H, S, A = scaling_tables.size(cell.world)
             mean = float(cell.delay.rpartition(":")[2])
             for episode in (1000, 2000, 4000, 8000):
@@ -150,9 +75,3 @@ def test_exponents_of_made_penalties_come_out_again() -> None:
         assert estimate == pytest.approx(true[symbol], abs=0.03)
         assert low - 0.02 <= true[symbol] <= high + 0.02
     assert [line[10] for line in lines[::2]] == ["1", "1.5", "2", "1", "0", "1", "2", "3", "1", "0"]
-
-
-def test_penalties_that_are_not_positive_have_no_exponent() -> None:
-    table = np.tile([-1.0, 1.0], (10, 1))
-    found = scaling_tables.Penalties((1.0, 2.0), table, 30)
-    assert scaling_tables.fit_cells(found)[0] == "none: a mean is not above 0"
