@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 import belated as bl
-from belated.figures.curves import regret_curves
+from belated.figures.panels import regret_curves
 
 
 @bl.backup
@@ -56,12 +56,12 @@ def main(fast: bool) -> None:
         regret = np.mean([run.total_regret for run in runs])
         broken = sum(run.optimism_broken > 0 for run in runs)
         print(f"{name:18} regret {regret:6.1f}, optimism broken in {broken} of {len(runs)} runs")
-    files = regret_curves(
+    figure = regret_curves(
         groups,
-        "out/own_base",
         title="RiverSwim, feedback 100 episodes late on average",
         command="python examples/own_base.py",
     )
+    files = figure.save("out/own_base")
     print("Drawn:", *files)
 
 

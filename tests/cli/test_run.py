@@ -1,5 +1,6 @@
 import json
 import shlex
+import sys
 from math import inf
 
 import pytest
@@ -222,14 +223,11 @@ def test_a_file_where_a_folder_should_be_is_wrong_usage(tmp_path):
         assert f"'{option}': {taken} cannot be used: " in done.stderr
 
 
-def test_a_report_without_altair_is_refused_before_anything_runs(monkeypatch, tmp_path):
-    def missing():
-        raise ImportError("A report needs Altair: pip install 'belated[report]'.")
-
-    monkeypatch.setattr("belated.figures.charts.load_altair", missing)
+def test_a_report_without_jinja2_is_refused_before_anything_runs(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
     done = call(*TINY, "--base", "ucrl2", "--report", tmp_path / "report.html")
     assert done.exit_code == 2
-    assert "'--report': A report needs Altair: pip install 'belated[report]'." in done.stderr
+    assert "'--report': A report needs Jinja2: pip install 'belated[report]'." in done.stderr
 
 
 def test_what_cannot_run_is_said_after_what_could():

@@ -1,4 +1,4 @@
-import json
+import base64
 import re
 import sys
 from html.parser import HTMLParser
@@ -7,16 +7,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.figures.charts import Chart, regret_chart
-from belated.figures.report import (
-    Section,
-    Table,
-    citation,
-    comparison,
-    provenance,
-    vega_bundle,
-    write_report,
-)
+from belated.figures.panels import regret_figure
+from belated.figures.report import Section, Table, citation, provenance, write_report
 from belated.sweep.bands import Band
 
 EVIL = """</script><script>alert("1")</script><img src='x' onerror='alert(1)'> & <!-- {{ title }}"""
@@ -47,26 +39,21 @@ class Page(HTMLParser):
     def all(self, tag):
         return [attributes for found, attributes in self.elements if found == tag]
 
-    def specs(self):
-        """Return the content of each script element of data."""
-        kinds = [attributes.get("type") for attributes in self.all("script")]
-        return [
-            json.loads(text)
-            for kind, text in zip(kinds, self.texts["script"], strict=True)
-            if kind == "application/json"
-        ]
+
+def line(*values):
+    mean = np.array(values, float)
+    return Band(np.arange(mean.size), mean, mean, mean)
 
 
 @pytest.fixture(scope="module")
-def charts():
-    line = Band(np.array([1, 2]), np.ones(2), np.ones(2), np.ones(2))
-    panels = {"Constant": {"Active": line}, "Uniform": {"Active": line}}
-    return [regret_chart(panels, f"chart-{i}", title=f"Figure {i}") for i in range(3)]
+def figures():
+    panels = {"Constant": {"Active": line(0, 1)}, "Uniform": {"Active": line(0, 2)}}
+    return {f"figure-{i}": regret_figure(panels, title=f"Figure {i}") for i in range(3)}
 
 
-def sections(charts):
+def sections(figures):
     return [
-        Section("Figures", charts=charts),
+        Section("Figures", figures=figures),
         Section("Claims", tables=[Table("Claims.", ("Claim", "Verdict"), [("One", "holds")])]),
         provenance({"Command": "belated reproduce howson2021"}),
         citation(),
@@ -74,30 +61,42 @@ def sections(charts):
 
 
 @pytest.fixture(scope="module")
-def text(charts, tmp_path_factory):
+def text(figures, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "new" / "report.html"
-    assert write_report(path, title="A title", sections=sections(charts)) == path
+    assert write_report(path, title="A title", sections=sections(figures)) == path
     return path.read_text(encoding="utf-8")
 
 
-def test_all_charts_stand_in_the_page(text, charts):
+def drawings(page):
+    """Return the SVGs that are embedded in a page."""
+    prefix = "data:image/svg+xml;base64,"
+    return [
+        base64.b64decode(image["src"].removeprefix(prefix)).decode() for image in page.all("img")
+    ]
+
+
+def test_all_figures_stand_in_the_page(text, figures):
     page = Page(text)
-    assert page.specs() == [chart.spec for chart in charts]
-    assert [figure["id"] for figure in page.all("figure")] == [chart.name for chart in charts]
-    assert sum(div.get("class") == "chart" for div in page.all("div")) == len(charts)
+    assert drawings(page) == [figure.svg() for figure in figures.values()]
+    assert [figure["id"] for figure in page.all("figure")] == list(figures)
+    assert [image["alt"] for image in page.all("img")] == [f"Figure {i}" for i in range(3)]
 
 
-def test_the_libraries_are_there_once_however_many_charts_there_are(text, charts, tmp_path):
-    assert text.count("window.vegaEmbed") == 1
-    path = write_report(tmp_path / "one.html", title="A title", sections=sections(charts[:1]))
-    assert len(text) - path.stat().st_size < 20_000
+def test_a_figure_with_lines_cut_off_is_shown_in_full_on_demand(tmp_path):
+    panels = {"": {"One": line(0, 1), "Two": line(0, 1.1), "Outlier": line(0, 90)}}
+    cut = regret_figure(panels, title="Cut")
+    path = write_report(tmp_path / "cut.html", title="", sections=[Section("", figures={"a": cut})])
+    page = Page(path.read_text(encoding="utf-8"))
+    assert drawings(page) == [cut.svg(), cut.svg(full=True)]
+    assert page.all("img")[1]["alt"] == "Cut, all lines in full"
+    assert page.texts["summary"] == ["Show lines in full"]
 
 
-def test_nothing_is_loaded_from_anywhere(text):
+def test_nothing_is_loaded_from_anywhere_and_nothing_runs(text):
     page = Page(text)
-    assert page.all("link") == page.all("img") == page.all("iframe") == []
+    assert page.all("link") == page.all("script") == page.all("iframe") == []
     for tag, attributes in page.elements:
-        assert "src" not in attributes, tag
+        assert attributes.get("src", "data:").startswith("data:"), tag
         assert attributes.get("href", "#").startswith("#")
     assert not re.search(r"@import|url\(", "".join(page.texts["style"]))
 
@@ -121,14 +120,13 @@ def test_links_lead_to_places_in_the_page(text):
     assert set(links) <= places
 
 
-def test_the_same_sections_give_the_same_bytes(text, charts, tmp_path):
-    vega_bundle.cache_clear()
-    path = write_report(tmp_path / "again.html", title="A title", sections=sections(charts))
+def test_the_same_sections_give_the_same_bytes(text, figures, tmp_path):
+    path = write_report(tmp_path / "again.html", title="A title", sections=sections(figures))
     assert path.read_text(encoding="utf-8") == text
 
 
 def test_words_that_look_like_markup_stay_words(tmp_path):
-    spec = {"config": {"legend": {}}, "title": EVIL}
+    panels = {EVIL: {EVIL: line(0, 1)}}
     path = write_report(
         tmp_path / "evil.html",
         title=EVIL,
@@ -137,7 +135,7 @@ def test_words_that_look_like_markup_stay_words(tmp_path):
             Section(
                 EVIL,
                 text=EVIL,
-                charts=[Chart("evil", EVIL, spec, note=EVIL, command=EVIL)],
+                figures={"evil": regret_figure(panels, title=EVIL, command=EVIL)},
                 tables=[Table(EVIL, (EVIL,), [(EVIL,)])],
                 facts={EVIL: EVIL},
                 code=EVIL,
@@ -145,9 +143,8 @@ def test_words_that_look_like_markup_stay_words(tmp_path):
         ],
     )
     page = Page(path.read_text(encoding="utf-8"))
-    assert page.all("img") == []
-    assert len(page.all("script")) == 3
-    assert page.specs() == [spec]
+    assert len(page.all("img")) == 1
+    assert page.all("script") == []
     for tag in (
         "title",
         "h1",
@@ -164,13 +161,7 @@ def test_words_that_look_like_markup_stay_words(tmp_path):
     ):
         assert EVIL in "".join(page.texts[tag]), tag
     assert "alert" not in "".join(name for _, a in page.elements for name in a)
-
-
-def test_a_report_without_charts_carries_no_libraries_and_needs_no_altair(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "altair", None)
-    path = write_report(tmp_path / "light.html", title="Light", sections=[citation()])
-    assert path.stat().st_size < 10_000
-    assert "<script" not in path.read_text(encoding="utf-8")
+    assert "<img" not in "".join(drawings(page))
 
 
 def test_a_report_without_jinja2_is_an_error_that_names_the_extra(tmp_path, monkeypatch):
@@ -180,16 +171,16 @@ def test_a_report_without_jinja2_is_an_error_that_names_the_extra(tmp_path, monk
 
 
 @pytest.mark.parametrize("name", ["", "two words", 'a"b', "ä"])
-def test_a_chart_name_unfit_for_an_address_is_rejected(tmp_path, name):
-    chart = Chart(name, "A title", {})
-    with pytest.raises(ValueError, match=rf"^A chart's name must consist of .*, got {name!r}\.$"):
-        write_report(tmp_path / "no.html", title="", sections=[Section("", charts=[chart])])
+def test_an_id_unfit_for_an_address_is_rejected(tmp_path, figures, name):
+    named = {name: figures["figure-0"]}
+    with pytest.raises(ValueError, match=rf"^A figure's id must consist of .*, got {name!r}\.$"):
+        write_report(tmp_path / "no.html", title="", sections=[Section("", figures=named)])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_two_charts_with_one_name_are_rejected(tmp_path, charts):
-    twice = [Section("", charts=charts), Section("", charts=charts[:1])]
-    with pytest.raises(ValueError, match=r"^Two charts have the name 'chart-0'; names must differ"):
+def test_two_figures_with_one_id_are_rejected(tmp_path, figures):
+    twice = [Section("", figures=figures), Section("", figures=figures)]
+    with pytest.raises(ValueError, match=r"^Two figures have the id 'figure-0'; ids must differ"):
         write_report(tmp_path / "no.html", title="", sections=twice)
 
 
@@ -234,27 +225,6 @@ def test_a_row_of_the_wrong_length_is_rejected():
         ValueError, match=r"^A row of table 'Some\.' must have 2 values, .* got 1\.$"
     ):
         Table("Some.", ("One", "Two"), [("a",)])
-
-
-def test_the_report_of_a_comparison_has_its_curves_and_final_regrets():
-    options = {"base": bl.UCRL2(scale=0.1), "episodes": 60, "seeds": range(3)}
-    groups = {
-        "Active": bl.simulate_many(bl.chain(3), updater=bl.Active(), **options),
-        "Lazy": bl.simulate_many(bl.chain(3), updater=bl.Lazy(1), **options),
-    }
-    figure, final = comparison(groups, title="A title", command="belated run")
-    [chart] = figure.charts
-    assert (chart.title, chart.command) == ("A title", "belated run")
-    [data] = chart.spec["datasets"].values()
-    [table] = final.tables
-    for row, (name, runs) in zip(table.rows, groups.items(), strict=True):
-        mean = np.mean([run.total_regret for run in runs])
-        assert row[:2] == (name, 3)
-        assert row[2] == pytest.approx(mean)
-        assert row[5] == pytest.approx(np.mean([run.updates for run in runs]))
-        last = [entry for entry in data if entry["line"] == name][-1]
-        assert last["x"] == 60
-        assert last["mean"] == pytest.approx(mean, rel=1e-4)
 
 
 def test_the_citation_names_the_software_and_the_paper():

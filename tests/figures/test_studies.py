@@ -1,7 +1,5 @@
 """Figures of a study: bases or updaters are compared, and file names list the content."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -28,25 +26,18 @@ def study(bases=("figures",), **parameters):
     )
 
 
-def drawn(monkeypatch, runs, curves):
-    """Return the panels of each figure by the name of its file, without drawing them."""
-    figures = {}
-
-    def record(panels, path, **options):
-        assert path.name not in figures
-        figures[path.name] = (panels, options["title"])
-        return [path]
-
-    monkeypatch.setattr(studies, "regret_panels", record)
-    monkeypatch.setattr(studies, "delay_panels", record)
-    assert len(studies.draw_study(runs, curves, Path("figures"), command="")) == len(figures)
-    return figures
+def described(runs, curves):
+    """Return the panels of each figure, and its title, by the name of its files."""
+    figures = list(studies.study_figures(runs, curves, command=""))
+    found = {name: (figure.panels, figure.title) for name, figure in figures}
+    assert len(found) == len(figures)
+    return found
 
 
-def test_bases_are_compared_in_one_figure_for_each_updater(monkeypatch):
+def test_bases_are_compared_in_one_figure_for_each_updater():
     runs, curves = study(("psrl", "ucrl2"), learners=("active", "lazy:10"), means=(0, 100))
     some = studies.select(runs, {"law": ["constant", "poisson"]})
-    figures = drawn(monkeypatch, some, curves)
+    figures = described(some, curves)
     assert list(figures) == [
         f"regret_{world}_{fixed}"
         for world in ("chain-5", "chain-10")
@@ -65,9 +56,9 @@ def test_bases_are_compared_in_one_figure_for_each_updater(monkeypatch):
     assert list(panels["No delay"]) == ["Active", "Lazy, α = 10"]
 
 
-def test_many_delays_have_a_figure_for_each_law_and_one_against_the_delay(monkeypatch):
+def test_many_delays_have_a_figure_for_each_law_and_one_against_the_delay():
     runs, curves = study(learners=("active", "lazy:10"), means=(0, 100, 500))
-    figures = drawn(monkeypatch, studies.select(runs, {"world": "chain-5"}), curves)
+    figures = described(studies.select(runs, {"world": "chain-5"}), curves)
     laws = ["constant", "geometric", "poisson", "uniform"]
     assert list(figures) == [
         *(f"regret_chain-5_figures_{law}_by-updater" for law in laws),
@@ -86,11 +77,11 @@ def test_many_delays_have_a_figure_for_each_law_and_one_against_the_delay(monkey
         assert [line.x.tolist() for line in lines.values()] == [[0, 100, 500]] * 2
 
 
-def test_options_that_vary_are_lines_and_in_the_name(monkeypatch):
+def test_options_that_vary_are_lines_and_in_the_name():
     runs, curves = study(learners=("active",), means=(0,))
     late = {name: np.tile(column, 2) for name, column in runs.items()}
     late["late"] = np.repeat(np.array(["everything", "rewards"], object), runs["seed"].size)
-    figures = drawn(monkeypatch, late, lambda setting: curves(setting))
+    figures = described(late, lambda setting: curves(setting))
     assert list(figures) == [f"regret_chain-{s}_figures_by-late" for s in (5, 10)]
     panels, _ = figures["regret_chain-5_figures_by-late"]
     assert list(panels["No delay"]) == ["Everything late", "Only rewards late"]
@@ -127,11 +118,11 @@ def own_laws(*delays):
     return runs, lambda setting: curves(known if "parts" in setting else setting)
 
 
-def test_own_laws_are_panels_of_their_own_named_without_the_module(monkeypatch):
+def test_own_laws_are_panels_of_their_own_named_without_the_module():
     runs, curves = own_laws(
         ("parts:two_point", 5), ("parts:two_point:short=1,long=50", 25), ("parts:mylaw", 7)
     )
-    figures = drawn(monkeypatch, runs, curves)
+    figures = described(runs, curves)
     panels, _ = figures["final-regret_chain-5_figures_by-updater"]
     assert {name: lines["Active"].x.tolist() for name, lines in panels.items()} == {
         "Constant delay": [0, 100, 500],
@@ -147,9 +138,9 @@ def test_own_laws_are_panels_of_their_own_named_without_the_module(monkeypatch):
     ]
 
 
-def test_own_laws_with_the_same_mean_are_not_one_line(monkeypatch):
+def test_own_laws_with_the_same_mean_are_not_one_line():
     runs, curves = own_laws(("parts:two_point:short=1", 5), ("parts:two_point:short=2", 5))
-    panels, _ = drawn(monkeypatch, runs, curves)["final-regret_chain-5_figures_by-updater"]
+    panels, _ = described(runs, curves)["final-regret_chain-5_figures_by-updater"]
     assert list(panels)[2:] == [
         "two_point delay, short 1; no delay at 0",
         "two_point delay, short 2; no delay at 0",

@@ -18,7 +18,7 @@ print(float(run.total_regret).hex(), run.updates)
 """
 NO_EXTRAS = """
 from importlib.util import find_spec
-assert not any(map(find_spec, ["matplotlib", "duckdb", "sqlalchemy", "fastapi", "altair"]))
+assert not any(map(find_spec, ["matplotlib", "duckdb", "sqlalchemy", "fastapi", "jinja2"]))
 """
 
 pytestmark = needs_dist

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,9 +21,6 @@ from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
     from belated.simulation.run import Run
-
-MAX_TITLE_CHARS: Final = 60
-"""Maximum number of characters in a line of a figure's title."""
 
 
 @takes_simulation_options
@@ -118,12 +115,12 @@ def check_report(path: Path) -> None:
     The folder of the file is created.
     """
     require_packages("--report", "report", "duckdb", "matplotlib")
-    from belated.figures.charts import load_altair
+    from belated.figures.report import load_templates
 
     with usage_errors("--report"):
         if path.suffix != ".html":
             raise ValueError(f"report must end in .html, got {str(path)!r}.")
-        load_altair()
+        load_templates()
         path.parent.mkdir(parents=True, exist_ok=True)
 
 
@@ -228,11 +225,9 @@ def draw_figure(
     list[Path]
         The files written.
     """
-    from belated.figures.curves import regret_curves
-    from belated.figures.names import wrap
+    from belated.figures.panels import regret_curves
 
-    title = wrap(settings.title, MAX_TITLE_CHARS)
-    return regret_curves(runs, path, title=title, command=settings.command)
+    return regret_curves(runs, title=settings.title, command=settings.command).save(path)
 
 
 def write_run_report(
@@ -257,17 +252,11 @@ def write_run_report(
     Path
         The file written.
     """
-    from belated.figures.report import (
-        Section,
-        Table,
-        citation,
-        comparison,
-        provenance,
-        write_report,
-    )
+    from belated.figures.panels import regret_curves
+    from belated.figures.report import Section, Table, citation, provenance, write_report
     from belated.sweep.store import versions
 
-    figure, _ = comparison(runs, title=settings.title, command=settings.command)
+    figure = regret_curves(runs, title=settings.title, command=settings.command)
     table = Table(
         "Regret is the final regret; updates and epochs are means over runs. Missing is the "
         "maximum number of episodes in flight, and ψ its bound with high probability (Howson, "
@@ -279,7 +268,7 @@ def write_run_report(
         path,
         title=settings.heading,
         sections=[
-            figure,
+            Section("Figure", figures={"regret": figure}),
             Section("Summary", tables=[table]),
             provenance({"Command": settings.command, **versions()}),
             citation(),

@@ -1,27 +1,15 @@
-"""Figure of regret over episodes, with a line and a band for each learner."""
+"""Lines with bands on Matplotlib axes."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final
 
-from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from belated.figures.names import wrap
-from belated.figures.styles import (
-    RC_PARAMS,
-    LineStyle,
-    add_command,
-    figure_of,
-    line_styles,
-    save_figure,
-)
-from belated.simulation.run import Run
-from belated.sweep.bands import Band, band
+from belated.figures.styles import LineStyle, figure_of
+from belated.sweep.bands import Band
 
-COMMAND_LINE_CHARS: Final = 90
 AXES_SIZE_IN: Final = (4.4, 3.6)
 """Width and height of a figure in inches, without the additional width of a legend."""
 
@@ -46,52 +34,6 @@ LEGEND_MARGIN: Final = 0.06
 """Distance between the lines and the legend above them, as a fraction of the height of the axes."""
 
 LEGEND_TITLE: Final = "Mean and central 95%\nof runs"
-
-
-def regret_curves(
-    groups: Mapping[str, Sequence[Run]], path: str | Path, *, title: str, command: str
-) -> list[Path]:
-    """Draw the mean regret over episodes and the central 95 % of runs, for each learner.
-
-    The figure is written as PDF and PNG.
-
-    Parameters
-    ----------
-    groups : Mapping[str, Sequence[Run]]
-        Map from the label of a learner in the legend to its runs. ValueError is raised if it is
-        empty.
-    path : str or Path
-        Path of the files, without suffix.
-    title : str
-        Title of the figure.
-    command : str
-        Command that reproduces the figure, printed below it.
-
-    Returns
-    -------
-    list[Path]
-        The files written, a PDF and a PNG.
-    """
-    if not groups:
-        raise ValueError("groups must hold the runs of at least one learner, got none.")
-    with style.context(["default", RC_PARAMS]):
-        figure = build_figure(groups, title=title, command=command)
-        return save_figure(figure, Path(path))
-
-
-def build_figure(groups: Mapping[str, Sequence[Run]], *, title: str, command: str) -> Figure:
-    """Return the figure of `regret_curves` without saving it.
-
-    The parameters have the same meaning as in `regret_curves`.
-    """
-    figure = Figure(figsize=figure_size(groups), layout="constrained")
-    axes = figure.add_subplot()
-    lines = {name: band(runs) for name, runs in groups.items()}
-    draw_lines(axes, lines, line_styles(groups))
-    axes.set_title(title, loc="left")
-    figure.legend(loc=LEGEND_LOCATION, title=LEGEND_TITLE, alignment="left")
-    add_command(figure, command, width=COMMAND_LINE_CHARS)
-    return figure
 
 
 def draw_lines(

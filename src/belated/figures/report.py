@@ -1,4 +1,4 @@
-"""Report: a self-contained HTML file with charts and tables.
+"""Report: a self-contained HTML file with figures and tables.
 
 Example:
 
@@ -6,7 +6,7 @@ Example:
         "report.html",
         title="Optimism and delays, reproduced",
         sections=[
-            Section("Figures", charts=charts),
+            Section("Figures", figures={"regret": figure}),
             Section("Claims", tables=[claims]),
             provenance({"belated": "0.2.0", "Command": "belated reproduce howson2021"}),
             citation(),
@@ -14,23 +14,24 @@ Example:
     )
 """
 
+import base64
 import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import belated
-from belated.figures.charts import MISSING_EXTRA, Chart, load_altair, regret_chart
-from belated.simulation.run import Run
-from belated.sweep.bands import band
+from belated.extras import missing_extra
+from belated.figures.panels import PanelFigure
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 Value = str | int | float | None
+
+MISSING_EXTRA: Final = missing_extra("A report", "Jinja2", "report")
 
 MISSING: Final = "–"
 """Text that represents None in a table."""
@@ -87,7 +88,8 @@ class Section:
 
     title: str
     text: str = ""  # paragraphs, separated by blank lines
-    charts: Sequence[Chart] = ()
+    figures: Mapping[str, PanelFigure] = field(default_factory=dict)
+    """Map from the id of a figure in the page to the figure."""
     tables: Sequence[Table] = ()
     facts: Mapping[str, Value] = field(default_factory=dict)  # list of names and values
     code: str = ""  # preformatted text
@@ -105,7 +107,7 @@ def write_report(
     title : str
         Title of the page.
     sections : Sequence[Section]
-        Sections in order. The names of all charts must differ, and consist of letters, digits and
+        Sections in order. The ids of all figures must differ, and consist of letters, digits and
         hyphens; otherwise ValueError is raised.
     text : str
         Paragraphs below the title, separated by blank lines.
@@ -115,24 +117,18 @@ def write_report(
     Path
         The file written.
     """
-    names = [chart.name for section in sections for chart in section.charts]
+    names = [name for section in sections for name in section.figures]
     for name in names:
         if not re.fullmatch(r"[A-Za-z0-9-]+", name):
             raise ValueError(
-                f"A chart's name must consist of letters, digits and hyphens, got {name!r}."
+                f"A figure's id must consist of letters, digits and hyphens, got {name!r}."
             )
         if names.count(name) > 1:
-            raise ValueError(f"Two charts have the name {name!r}; names must differ.")
+            raise ValueError(f"Two figures have the id {name!r}; ids must differ.")
     page = (
         load_templates()
         .get_template("report.html")
-        .render(
-            title=title,
-            text=text,
-            sections=sections,
-            version=belated.__version__,
-            vega=vega_bundle() if names else "",
-        )
+        .render(title=title, text=text, sections=sections, version=belated.__version__)
     )
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -156,28 +152,17 @@ def load_templates() -> "Environment":
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters |= {"format_value": format_value, "split_paragraphs": split_paragraphs}
-    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    environment.filters |= {
+        "data_uri": data_uri,
+        "format_value": format_value,
+        "split_paragraphs": split_paragraphs,
+    }
     return environment
 
 
-@cache
-def vega_bundle() -> str:
-    """Return the JavaScript source of Vega, Vega-Lite and Vega-Embed.
-
-    The source is escaped for use inside a script element. It is cached, because bundling takes
-    seconds.
-    """
-    version = load_altair().SCHEMA_VERSION
-    import vl_convert
-    from markupsafe import Markup
-
-    wanted = ".".join(version.lstrip("v").split(".")[:2])
-    available = vl_convert.get_vegalite_versions()
-    bundle = vl_convert.javascript_bundle(
-        "window.vegaEmbed = vegaEmbed;", wanted if wanted in available else None
-    )
-    return Markup(bundle.replace("</script", r"<\/script"))
+def data_uri(svg: str) -> str:
+    """Return an SVG as the address of an image that is embedded in a page."""
+    return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
 def provenance(facts: Mapping[str, Value]) -> Section:
@@ -199,42 +184,6 @@ def citation() -> Section:
     )
     text = "If you use these numbers, please cite the software and the paper it implements."
     return Section("How to cite", text=text, code=f"{software}\n\n{PAPER}")
-
-
-def comparison(
-    groups: Mapping[str, Sequence[Run]], *, title: str, command: str
-) -> tuple[Section, Section]:
-    """Return two sections that compare learners: a chart and a table of regret.
-
-    Parameters
-    ----------
-    groups : Mapping[str, Sequence[Run]]
-        Map from the name of a learner to its runs.
-    title : str
-        Title of the chart.
-    command : str
-        Command that reproduces the chart.
-
-    Returns
-    -------
-    tuple[Section, Section]
-        Section with the chart of regret over episodes, and section with the table of final
-        regrets.
-    """
-    lines = {name: band(runs) for name, runs in groups.items()}
-    chart = regret_chart({title: lines}, "regret", title=title, command=command)
-    rows = [
-        (
-            name,
-            len(runs),
-            *(getattr(lines[name], part)[-1] for part in ("mean", "low", "high")),
-            sum(run.updates for run in runs) / len(runs),
-        )
-        for name, runs in groups.items()
-    ]
-    columns = ("Learner", "Runs", "Mean final regret", "2.5%", "97.5%", "Mean updates")
-    table = Table("Final regret: the mean and the central 95% of runs.", columns, rows)
-    return Section("Figure", charts=[chart]), Section("Final regret", tables=[table])
 
 
 def column_class(cells: Sequence[str]) -> str:

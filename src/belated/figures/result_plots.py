@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from belated.check import check_choice
 from belated.figures import studies
 from belated.figures.curves import LEGEND_TITLE, plot_lines
-from belated.figures.multipanel import build_delay_figure, build_regret_figure
 from belated.figures.names import readable, title_of
-from belated.figures.styles import DASHES, PALETTE, LineStyle, two_way_styles
-from belated.sweep.bands import Columns, Panels
+from belated.figures.panels import PanelFigure
+from belated.figures.styles import DASHES, PALETTE, two_way_styles
+from belated.sweep.bands import Columns
 from belated.sweep.results import PARTS, Results
 
 X = Literal["episode", "mean_delay", "states", "horizon"]
@@ -77,9 +77,21 @@ def plot_results(
     styles = two_way_styles(
         zip(lines, runs[columns[0]], studies.labels(runs, columns[1:]), strict=True)
     )
-    if facets:
-        return plot_panels(panels, styles, title, x, share_y="world" not in facets)
     y = "Cumulative regret" if x == "episode" else "Final regret"
+    if facets:
+        from matplotlib import pyplot
+
+        figure = PanelFigure(
+            panels=panels,
+            styles=styles,
+            title=title,
+            x=X_LABELS[x],
+            y=y,
+            x_ticks=3 if x == "episode" else 6,
+            markers=x != "episode",
+            share_y="world" not in facets,
+        )
+        return np.array(figure.draw(make=pyplot.figure).axes, object)
     return plot_lines(
         panels[""],
         styles,
@@ -164,36 +176,3 @@ def common_title(runs: Columns) -> str:
     """
     names = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
     return title_of([readable(name, runs[name][0]) for name in names])
-
-
-def plot_panels(
-    panels: Panels, styles: Mapping[str, LineStyle], title: str, x: str, *, share_y: bool
-) -> NDArray[Any]:
-    """Draw panels in a new figure.
-
-    Parameters
-    ----------
-    panels : Panels
-        Lines of each panel.
-    styles : Mapping[str, LineStyle]
-        Map from the label of a line to its style, in the order of the legend.
-    title : str
-        Title of the figure.
-    x : str
-        Column on the x axis.
-    share_y : bool
-        Whether all panels have the same y axis.
-
-    Returns
-    -------
-    NDArray
-        Axes of the panels.
-    """
-    from matplotlib import pyplot
-
-    options: dict[str, Any] = {"styles": styles, "share_y": share_y, "make": pyplot.figure}
-    if x == "episode":
-        figure = build_regret_figure(panels, title=title, **options)
-    else:
-        figure = build_delay_figure(panels, title=title, x=X_LABELS[x], **options)
-    return np.array(figure.axes, object)

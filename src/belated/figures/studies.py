@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from belated.check import did_you_mean, similar
 from belated.episode import Bools
-from belated.figures.multipanel import delay_panels, regret_panels
 from belated.figures.names import readable, title_of
+from belated.figures.panels import PanelFigure, delay_figure, regret_figure
 from belated.figures.styles import PALETTE
 from belated.sweep.bands import Band, Columns, Panels, curve_band, final_band
 from belated.sweep.results import PARTS
@@ -34,7 +34,18 @@ table has one row per run of the setting and checkpoint."""
 
 
 def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> list[Path]:
-    """Draw all figures of a study, and write each as PDF and PNG.
+    """Write all figures of a study as PDF and PNG in `folder`, and return the paths of the files.
+
+    The other parameters are those of `study_figures`.
+    """
+    figures = study_figures(runs, curves, command=command)
+    return [path for name, figure in figures for path in figure.save(folder / name)]
+
+
+def study_figures(
+    runs: Columns, curves: Curves, *, command: str
+) -> Iterator[tuple[str, PanelFigure]]:
+    """Yield the name and the description of each figure of a study.
 
     Each world has its own figures. They compare the updaters for each base and, if there are
     several bases, the bases for each updater. The name of a file describes its figure, such as
@@ -46,17 +57,14 @@ def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> 
         Final results, with one row per run.
     curves : Curves
         Function that returns the regret curves of a setting.
-    folder : Path
-        Folder for the files.
     command : str
         Command that reproduces the figures, printed below each figure.
 
-    Returns
-    -------
-    list[Path]
-        The files written.
+    Yields
+    ------
+    tuple[str, PanelFigure]
+        Name of the files of the figure, without suffix, and the figure.
     """
-    paths = []
     runs = reading_order(runs)
     for world in dict.fromkeys(runs["world"]):
         in_world = select(runs, {"world": world})
@@ -73,16 +81,18 @@ def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> 
                 }
                 for law, part in split_delays(chosen):
                     part_name = law.replace(":", "-")
-                    path = folder / "_".join(filter(None, ("regret", name, part_name, compared)))
                     by_delay, lines = labels(part, ["delay"]), labels(part, columns)
-                    paths += regret_panels(
-                        episode_panels(part, curves, by_delay, lines), path, **style
+                    panels = episode_panels(part, curves, by_delay, lines)
+                    yield (
+                        "_".join(filter(None, ("regret", name, part_name, compared))),
+                        regret_figure(panels, **style),
                     )
                 panels = panels_by_law(chosen, columns)
                 if panels:
-                    path = folder / f"final-regret_{name}_{compared}"
-                    paths += delay_panels(panels, path, palette=PALETTE, **style)
-    return paths
+                    yield (
+                        f"final-regret_{name}_{compared}",
+                        delay_figure(panels, palette=PALETTE, **style),
+                    )
 
 
 def comparisons(runs: Columns) -> Iterator[tuple[str, list[str]]]:

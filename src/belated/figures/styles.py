@@ -31,19 +31,8 @@ DASHES: Final[tuple[tuple[float, ...], ...]] = (
 """Dash patterns in units of the line width, to distinguish lines in greyscale. The 5 patterns and
 the 7 colours of `PALETTE` are cycled together and give 35 distinct combinations."""
 
-MARKERS: Final = (
-    ("o", "circle"),
-    ("s", "square"),
-    ("^", "triangle-up"),
-    ("D", "diamond"),
-    ("v", "triangle-down"),
-)
-"""Markers, each as its name in Matplotlib and its name in Vega."""
-
-MAX_PANEL_COLUMNS: Final = 4
-"""Maximum number of panels in a row of a figure."""
-
-BAND_NOTE: Final = "Lines are means over runs, bands the central 95% of them."
+MARKERS: Final = ("o", "s", "^", "D", "v")
+"""Names of the markers of lines in Matplotlib."""
 
 RC_PARAMS: Final = {
     "font.family": "DejaVu Sans",
@@ -65,6 +54,7 @@ RC_PARAMS: Final = {
     "lines.linewidth": 1.6,
     "pdf.fonttype": 42,
     "pdf.compression": 6,
+    "svg.hashsalt": "belated",  # equal figures give equal SVGs
 }
 """Matplotlib settings of all figures."""
 
@@ -89,12 +79,11 @@ DPI: Final = 200
 
 @dataclass(frozen=True)
 class LineStyle:
-    """Style of one line, used in figures (Matplotlib) and in charts of the report (Vega)."""
+    """Style of one line."""
 
     colour: str  # hexadecimal, or a grey level as Matplotlib takes it
     dashes: tuple[float, ...]  # lengths in line widths; empty for a solid line
     marker: str  # name in Matplotlib
-    vega_shape: str  # name of the same marker in Vega
 
     @property
     def linestyle(self) -> Any:
@@ -112,7 +101,7 @@ def line_styles(names: Iterable[str], palette: Sequence[str] = PALETTE) -> dict[
     '#D55E00'
     """
     styles = zip(names, cycle(palette), cycle(DASHES), cycle(MARKERS), strict=False)
-    return {name: LineStyle(colour, dashes, *marker) for name, colour, dashes, marker in styles}
+    return {name: LineStyle(colour, dashes, marker) for name, colour, dashes, marker in styles}
 
 
 def two_way_styles(lines: Iterable[tuple[str, str, str]]) -> dict[str, LineStyle]:

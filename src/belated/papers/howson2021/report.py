@@ -1,13 +1,12 @@
 """Figures, comparison with the published numbers, and HTML report of a reproduction."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
-from belated.figures.charts import Chart, delay_chart, regret_chart
-from belated.figures.multipanel import delay_panels, regret_panels
+from belated.figures.panels import PanelFigure, delay_figure, regret_figure
 from belated.figures.report import Section, citation, provenance, write_report
 from belated.papers.howson2021.claims import Verdict, all_claims
 from belated.papers.howson2021.grid import (
@@ -30,8 +29,6 @@ from belated.papers.howson2021.tables import (
 from belated.sweep.bands import Panels, Points, delay_bands, published_points, regret_bands
 from belated.sweep.results import Results
 from belated.sweep.store import Columns
-
-T = TypeVar("T")
 
 TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduced"
 
@@ -151,26 +148,15 @@ class PaperReport:
     def draw(self, figure: Figure, folder: Path) -> list[Path]:
         """Draw `figure` as PDF and PNG in `folder`, and return the paths of both files."""
         path = folder / f"{figure.number:02}-{figure.name}"
-        return self._render(figure, regret_panels, delay_panels, path)
+        return self.describe(figure).save(path)
 
-    def chart(self, figure: Figure) -> Chart:
-        """Return `figure` as an interactive chart of the HTML report."""
-        return self._render(figure, regret_chart, delay_chart, figure.name)
-
-    def _render(
-        self, figure: Figure, regret: Callable[..., T], delay: Callable[..., T], target: object
-    ) -> T:
-        """Draw `figure` with the function `regret` or `delay`, and return the result.
-
-        `regret` is called if the figure shows cumulative regret, and `delay` if it shows delay
-        dependence. The arguments of the call are the panels of the figure, `target` (a path or the
-        name of a chart), and keyword arguments such as the title.
-        """
+    def describe(self, figure: Figure) -> PanelFigure:
+        """Return the panels, lines and labels of `figure`."""
         panels, order, points = self.panels(figure)
-        options = {"title": figure.title, "command": self.command, "order": order}
+        title, command = figure.title, self.command
         if figure.kind == "regret":
-            return regret(panels, target, **options)
-        return delay(panels, target, **options, published=points)
+            return regret_figure(panels, title=title, command=command, order=order)
+        return delay_figure(panels, title=title, command=command, order=order, published=points)
 
     def write(self, path: Path) -> Path:
         """Write the HTML report to the file `path`, and return the path."""
@@ -181,7 +167,7 @@ class PaperReport:
             sections=[
                 Section(
                     "Figures",
-                    charts=[self.chart(figure) for figure in figures()],
+                    figures={figure.name: self.describe(figure) for figure in figures()},
                     tables=[figure_table()],
                 ),
                 Section(

@@ -2,16 +2,18 @@ import matplotlib
 import numpy as np
 import pytest
 
-from belated.figures.multipanel import (
+import belated as bl
+from belated.figures.panels import (
     BAND_NOTE,
     CUT_NOTE,
-    build_delay_figure,
-    build_regret_figure,
-    delay_panels,
-    regret_panels,
+    MAX_SVG_POINTS,
+    delay_figure,
+    regret_curves,
+    regret_figure,
+    thin,
 )
 from belated.figures.styles import PALETTE, line_styles
-from belated.sweep.bands import Band, axis_limit, delay_bands, regret_bands
+from belated.sweep.bands import Band, axis_limit, band, delay_bands, regret_bands
 from made_up_runs import MadeUp
 
 LAWS = ("constant", "uniform", "poisson", "geometric")
@@ -56,24 +58,25 @@ def small_print(figure):
     return figure.texts[-1].get_text()
 
 
-@pytest.mark.parametrize("draw", [regret_panels, delay_panels])
+@pytest.mark.parametrize("describe", [regret_figure, delay_figure])
 def test_the_same_numbers_give_the_same_bytes_whatever_the_users_settings(
-    draw, regret, delay, tmp_path
+    describe, regret, delay, tmp_path
 ):
-    panels = regret if draw is regret_panels else delay
-    first = draw(panels, tmp_path / "new" / "v1.5", **NOTES)
+    figure = describe(regret if describe is regret_figure else delay, **NOTES)
+    first, drawing = figure.save(tmp_path / "new" / "v1.5"), figure.svg()
     assert first == [tmp_path / "new" / "v1.5.pdf", tmp_path / "new" / "v1.5.png"]
     assert first[0].read_bytes().startswith(b"%PDF")
     assert first[1].read_bytes().startswith(b"\x89PNG")
     with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "savefig.dpi": 50}):
-        second = draw(panels, tmp_path / "second", **NOTES)
+        second = figure.save(tmp_path / "second")
+        assert figure.svg() == drawing
     for one, other in zip(first, second, strict=True):
         assert one.read_bytes() == other.read_bytes()
     assert b"CreationDate" not in first[0].read_bytes()
 
 
 def test_every_panel_has_its_law_and_a_line_of_means_for_each_learner(regret):
-    figure = build_regret_figure(regret, **NOTES)
+    figure = regret_figure(regret, **NOTES).draw()
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(regret)
     for axes, lines in zip(figure.axes, regret.values(), strict=True):
         found = means(axes)
@@ -84,14 +87,14 @@ def test_every_panel_has_its_law_and_a_line_of_means_for_each_learner(regret):
 
 
 def test_one_legend_names_all_learners(regret):
-    figure = build_regret_figure(regret, **NOTES)
+    figure = regret_figure(regret, **NOTES).draw()
     [legend] = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == list(LEARNERS.values())
     assert all(axes.get_legend() is None for axes in figure.axes)
 
 
 def test_the_axes_are_named_once_and_shared(regret):
-    figure = build_regret_figure(regret, **NOTES)
+    figure = regret_figure(regret, **NOTES).draw()
     assert [axes.get_ylabel() for axes in figure.axes] == ["Cumulative regret", "", "", ""]
     assert {axes.get_xlabel() for axes in figure.axes} == {"Episode"}
     assert len({axes.get_ylim() for axes in figure.axes}) == 1
@@ -99,7 +102,7 @@ def test_the_axes_are_named_once_and_shared(regret):
 
 
 def test_a_learner_far_above_the_others_leaves_the_panel_and_a_note_says_where_to(regret):
-    figure = build_regret_figure(regret, **NOTES)
+    figure = regret_figure(regret, **NOTES).draw()
     limit = axis_limit(regret)
     assert figure.axes[0].get_ylim() == (0, limit)
     for axes, lines in zip(figure.axes, regret.values(), strict=True):
@@ -114,14 +117,14 @@ def test_only_the_panels_that_a_line_leaves_have_a_note():
         chains=(5,), seeds=2, explicit={**dict.fromkeys(LAWS, 0.0), "geometric": 50.0}
     ).make()
     panels = regret_bands(runs, curves, mean=500, learners=LEARNERS, **WHERE)
-    figure = build_regret_figure(panels, **NOTES)
+    figure = regret_figure(panels, **NOTES).draw()
     assert [len(axes.texts) for axes in figure.axes] == [0, 0, 0, 1]
     assert CUT_NOTE in small_print(figure)
 
 
 def test_all_bands_lie_in_the_panels_where_none_is_far_above(results):
     panels = regret_bands(*results, mean=500, learners=FOUR, **WHERE)
-    figure = build_regret_figure(panels, **NOTES)
+    figure = regret_figure(panels, **NOTES).draw()
     top = max(line.high.max() for lines in panels.values() for line in lines.values())
     bottom, above = figure.axes[0].get_ylim()
     assert bottom == 0
@@ -136,7 +139,7 @@ def test_a_learner_keeps_its_colour_where_others_are_missing(results, regret):
         *results, mean=500, learners={"lazy:1": "Lazy, α = 1", "lazy:10": "Lazy, α = 10"}, **WHERE
     )
     whole, part = (
-        means(build_regret_figure(panels, order=names, **NOTES).axes[0])
+        means(regret_figure(panels, order=names, **NOTES).draw().axes[0])
         for panels in (regret, some)
     )
     assert list(part) == ["Lazy, α = 10", "Lazy, α = 1"]
@@ -146,12 +149,12 @@ def test_a_learner_keeps_its_colour_where_others_are_missing(results, regret):
 
 def test_lines_look_different_in_colour_and_in_grey():
     found = line_styles(LEARNERS.values()).values()
-    for part in ("colour", "dashes", "marker", "vega_shape"):
+    for part in ("colour", "dashes", "marker"):
         assert len({getattr(style, part) for style in found}) == len(LEARNERS)
 
 
 def test_delay_dependence_shows_final_regret_at_each_expected_delay(delay):
-    figure = build_delay_figure(delay, **NOTES)
+    figure = delay_figure(delay, **NOTES).draw()
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(FOUR.values())
     assert figure.axes[0].get_ylabel() == "Final regret"
     assert figure.axes[0].get_xlabel() == "Expected delay E[τ]"
@@ -167,7 +170,7 @@ def test_delay_dependence_shows_final_regret_at_each_expected_delay(delay):
 
 def test_no_law_has_the_colour_of_a_learner(delay):
     colours = {
-        line.get_color() for line in means(build_delay_figure(delay, **NOTES).axes[0]).values()
+        line.get_color() for line in means(delay_figure(delay, **NOTES).draw().axes[0]).values()
     }
     assert len(colours) == 4
     assert colours.isdisjoint(set(PALETTE[: len(LEARNERS)]))
@@ -175,7 +178,7 @@ def test_no_law_has_the_colour_of_a_learner(delay):
 
 def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
     published = {"Active": {"Poisson": {0: 900.0, 500: 1600.0}}}
-    figure = build_delay_figure(delay, published=published, **NOTES)
+    figure = delay_figure(delay, published=published, **NOTES).draw()
     hollow = [
         line
         for line in figure.axes[0].get_lines()
@@ -189,27 +192,27 @@ def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
 
 
 def test_figures_without_published_values_do_not_speak_of_them(delay):
-    names = [text.get_text() for text in build_delay_figure(delay, **NOTES).legends[0].get_texts()]
+    names = [text.get_text() for text in delay_figure(delay, **NOTES).draw().legends[0].get_texts()]
     assert names == ["Constant", "Uniform", "Poisson", "Geometric"]
 
 
 def test_more_than_four_panels_go_below_and_each_column_names_its_axis():
     line = Band(np.array([1, 2]), np.ones(2), np.ones(2), np.ones(2))
-    figure = build_regret_figure({str(i): {"Active": line} for i in range(6)}, **NOTES)
+    figure = regret_figure({str(i): {"Active": line} for i in range(6)}, **NOTES).draw()
     assert [bool(axes.get_xlabel()) for axes in figure.axes] == [False] * 2 + [True] * 4
     assert [bool(axes.get_ylabel()) for axes in figure.axes] == [True] + [False] * 3 + [True, False]
 
 
 def test_a_long_command_is_broken_into_lines_and_kept_whole(regret):
     command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
-    lines = small_print(build_regret_figure(regret, title="A title", command=command)).split("\n")
+    lines = small_print(regret_figure(regret, title="A title", command=command).draw()).split("\n")
     assert len(lines) > 3
     assert " ".join(lines[1:]).split() == command.split()
 
 
 def test_the_legend_and_the_small_print_stay_clear_of_each_other_and_of_the_panels(regret):
     command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
-    figure = build_regret_figure(regret, title="A title", command=command)
+    figure = regret_figure(regret, title="A title", command=command).draw()
     figure.draw_without_rendering()
     note = figure.texts[-1].get_window_extent()
     legend = figure.legends[0].get_window_extent()
@@ -220,8 +223,69 @@ def test_the_legend_and_the_small_print_stay_clear_of_each_other_and_of_the_pane
 
 
 @pytest.mark.parametrize("panels", [{}, {"Constant": {}, "Uniform": {}}])
-@pytest.mark.parametrize("draw", [regret_panels, delay_panels])
-def test_no_lines_make_no_figure(draw, panels, tmp_path):
+@pytest.mark.parametrize("describe", [regret_figure, delay_figure])
+def test_no_lines_make_no_figure(describe, panels):
     with pytest.raises(ValueError, match=r"^panels must hold at least one line, got none\.$"):
-        draw(panels, tmp_path / "empty", **NOTES)
-    assert list(tmp_path.iterdir()) == []
+        describe(panels, **NOTES)
+
+
+def test_a_drawing_in_full_cuts_no_line_off(regret):
+    figure = regret_figure(regret, **NOTES).draw(full=True)
+    top = max(line.high.max() for lines in regret.values() for line in lines.values())
+    assert figure.axes[0].get_ylim()[1] >= top
+    assert not any(axes.texts for axes in figure.axes)
+
+
+def test_an_svg_leaves_title_and_notes_to_the_page(regret):
+    figure = regret_figure(regret, **NOTES)
+    drawn = figure.draw(caption=False)
+    assert drawn.texts == []
+    assert drawn.get_suptitle() == ""
+    assert "<script" not in figure.svg()
+    assert figure.svg() != figure.svg(full=True)
+
+
+@pytest.mark.parametrize("size", [1, 2, MAX_SVG_POINTS + 1, 200, 10_000])
+def test_thinning_keeps_both_ends_and_even_steps(size):
+    x = np.arange(size)
+    kept = thin(Band(x, 2.0 * x, 1.0 * x, 3.0 * x))
+    assert (kept.x[0], kept.x[-1]) == (0, size - 1)
+    assert kept.x.size <= MAX_SVG_POINTS + 1
+    assert len(set(np.diff(kept.x)[1:])) <= 1
+    np.testing.assert_array_equal(kept.high, 3 * kept.x)
+
+
+@pytest.fixture(scope="module")
+def groups():
+    options = {"base": bl.UCRL2(scale=0.1), "episodes": 60, "seeds": range(3)}
+    return {
+        "Active": bl.simulate_many(bl.chain(3), updater=bl.Active(), **options),
+        "Lazy": bl.simulate_many(bl.chain(3), updater=bl.Lazy(1), **options),
+    }
+
+
+def test_runs_are_one_panel_with_a_line_of_means_and_the_edges_of_its_band(groups):
+    figure = regret_curves(groups, **NOTES).draw()
+    [axes] = figure.axes
+    assert figure.get_suptitle() == "A title"
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("Episode", "Cumulative regret")
+    for name, runs in groups.items():
+        found, line = band(runs), means(axes)[name]
+        np.testing.assert_array_equal(line.get_xdata(), found.x)
+        same = [other for other in axes.get_lines() if other.get_color() == line.get_color()]
+        np.testing.assert_array_equal(
+            np.sort([other.get_ydata() for other in same], axis=0),
+            np.sort([found.low, found.mean, found.high], axis=0),
+        )
+
+
+def test_no_runs_make_no_figure():
+    with pytest.raises(ValueError, match=r"^groups must hold the runs of "):
+        regret_curves({}, **NOTES)
+
+
+def test_lines_differ_in_colour_and_in_style(groups):
+    many = {str(i): groups["Active"] for i in range(35)}
+    [axes] = regret_curves(many, **NOTES).draw().axes
+    styles = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in means(axes).values()}
+    assert len(styles) == 35
