@@ -3,11 +3,14 @@
 import importlib.util
 import re
 from collections import Counter
+from dataclasses import fields
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from belated.learner.bases import BASES, Base
 
 DOCS = Path(__file__).parents[2] / "docs"
 API = (DOCS / "api.md").read_text(encoding="utf-8")
@@ -77,3 +80,13 @@ def test_the_page_of_the_command_line_has_every_command() -> None:
     page = extension("generated_pages").command_line()
     for command in ("reproduce", "run", "sweep", "serve", "token create", "ledger verify"):
         assert f"`belated {command}`" in page
+
+
+@pytest.mark.parametrize("name", [name for name in BASES if name != "fixed"])
+def test_every_base_is_in_the_table_of_names(name: str) -> None:
+    common = {field.name for field in fields(Base)}
+    own = [field.name for field in fields(BASES[name]) if field.name not in common]
+    options = ", ".join(f"`{option}`" for option in own)
+    line = f"| `{name}` | `bl.{BASES[name].__name__}` | {options} |".replace("|  |", "| |")
+    text = (DOCS / "algorithms.md").read_text()
+    assert line in text.splitlines(), f"add to docs/algorithms.md: {line}"
