@@ -121,8 +121,6 @@ COMMANDS = {
     "run --world chain-3 --base ucrl2 --report a.html": "--report needs duckdb and matplotlib: "
     "pip install 'belated[report]'.",
     "show chain-3 --plot a": "--plot needs matplotlib: pip install 'belated[figures]'.",
-    "bounds --states 3 --actions 2 --horizon 3 --episodes 9 --mean-delay 3 --plot a.pdf": "--plot "
-    "needs matplotlib: pip install 'belated[figures]'.",
     "serve": "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'.",
     "demo": SERVICE,
     "token create --scope admin": SERVICE,

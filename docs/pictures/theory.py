@@ -10,9 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
 import belated as bl
+from belated.episode import Ints
 from belated.figures.styles import LAW_PALETTE, METADATA, PALETTE, RC_PARAMS
 from belated.mdp.play import play
-from belated.theory import epoch_bound, missing, psi, visit_bound, visit_sums
+from belated.theory import epoch_bound, missing, psi, visit_bound
 
 HERE = Path(__file__).parent
 LAWS = [
@@ -57,6 +58,19 @@ def draw_epochs(axes: Axes) -> None:
     axes.set_xlabel("Episodes")
 
 
+def observed_visits(shape: bl.Shape, states: Ints, actions: Ints, delays: Ints) -> Ints:
+    """Return N' of the triple visited at each step, at the start of its episode; shape (K, H)."""
+    counts = np.zeros(shape.table, np.int64)
+    steps = np.arange(shape.horizon)
+    arrival = np.arange(len(delays)) + delays + 1  # first episode, from 0, with the feedback
+    found = np.zeros_like(actions)
+    for k in range(len(delays)):
+        for i in np.flatnonzero(arrival == k):
+            counts[steps, states[i, :-1], actions[i]] += 1
+        found[k] = counts[steps, states[k, :-1], actions[k]]
+    return found
+
+
 def draw_visits(axes: Axes) -> None:
     """Draw Lemma 3 on `axes`: the sum of (1 v N')^(-1/2) along the paths of a learner."""
     world, K, base = bl.chain(5), 3000, bl.UCBVI_BF(preset="two_term", scale=0.1)
@@ -71,11 +85,11 @@ def draw_visits(axes: Axes) -> None:
         ]
         states = np.array([path.states for path in paths])
         actions = np.array([path.actions for path in paths])
+        terms = 1 / np.sqrt(np.maximum(1, observed_visits(world.shape, states, actions, delays)))
         sums, bounds = [], []
         for k in lengths:
-            part = {"states": states[:k], "actions": actions[:k], "delays": delays[:k]}
             max_missing = int(missing(delays[:k]).max())
-            sums.append(visit_sums(world.shape, **part).root)
+            sums.append(terms[:k].sum())
             bounds.append(visit_bound(world.shape, k, missing=max_missing, power=0.5))
         name = "no delay" if law.mean == 0 else "geometric, mean 100"
         axes.plot(lengths, sums, color=colour, label=f"{name}: paths")

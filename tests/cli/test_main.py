@@ -77,8 +77,6 @@ def test_wrong_usage_leaves_with_2_and_says_what_is_wrong(arguments, sentence, c
     assert sentence in err
 
 
-SIZE = ["--states", 2, "--actions", 2, "--horizon", 2]
-BOUNDS = ["bounds", *SIZE, "--episodes", 9, "--mean-delay", 1]
 GIVE = "Give the folder that `belated sweep` or `belated reproduce` has written"
 
 
@@ -104,7 +102,6 @@ GIVE = "Give the folder that `belated sweep` or `belated reproduce` has written"
             ["show", "chain-3", "--plot", "file/x.pdf"],
             "'--plot': file cannot be used: it exists and",
         ),
-        ([*BOUNDS, "--plot", "file/x.pdf"], "'--plot': file cannot be used: it exists and is"),
         (
             ["calibrate", "--world", "chain-3", "--base", "ucrl2", "--write", "binary.toml"],
             "'--write': binary.toml is not UTF-8 (invalid start byte at byte 0).",

@@ -42,7 +42,6 @@ AS_JSON: dict[str, list[str]] = {
     "bounds long": [
         *("bounds", "--states", "30", "--actions", "2", "--horizon", "30"),
         *("--episodes", "100000", "--mean-delay", "300", "--alpha", "3", "--delta", "0.1"),
-        *("--longest-delay", "2000"),
     ],
     "bounds never": ["bounds", *SIZE, "--episodes", "50", "--mean-delay", "inf"],
 }

@@ -56,14 +56,6 @@ def lazy(base: str) -> list[Any]:
     ]
 
 
-def multi(base: str) -> list[Any]:
-    """Return the order for one copy per episode in flight."""
-    return [
-        regret(theory.multi_instance(base, shape, copies=copies, **late))
-        for (shape, late), copies in product(late_sizes(), (None, 1.0))
-    ]
-
-
 def alphas(base: str) -> list[Any]:
     """Return the best alphas, and what they are computed from."""
     found: list[Any] = []
@@ -83,13 +75,9 @@ def rewards_late() -> list[Any]:
 
 
 def orders() -> list[Any]:
-    """Return the orders of explicit exploration, the lower bound and the table."""
+    """Return the orders of the table."""
     found: list[Any] = []
     for shape, K, mean in product(SHAPES, SIZES, MEANS):
-        if mean < math.inf:
-            longest = {"episodes": K, "longest_delay": mean}
-            found.append(regret(theory.explicit_exploration(shape, **longest)))
-        found.append(regret(theory.lower_bound(shape, episodes=K)))
         for alpha, reachable in product(ALPHAS, (None, 1)):
             rows = theory.table_1(
                 shape, episodes=K, mean_delay=mean, alpha=alpha, reachable=reachable
@@ -101,18 +89,6 @@ def orders() -> list[Any]:
     return found
 
 
-def comparison() -> list[Any]:
-    """Return all promises side by side."""
-    found: list[Any] = []
-    for shape, mean, longest in product(SHAPES[1:], (0.0, 30.0), (None, 200.0)):
-        promises = theory.compare(shape, episodes=1000, mean_delay=mean, longest_delay=longest)
-        for one in promises:
-            bound = None if one.bound is None else regret(one.bound)
-            found.append([one.base, one.updating, regret(one.order), one.order_fades])
-            found.append([bound, one.bound_fades])
-    return found
-
-
 def counting() -> list[Any]:
     """Return the counting lemmas, the bounds on epochs and psi."""
     found: list[Any] = []
@@ -121,11 +97,6 @@ def counting() -> list[Any]:
             found.append(theory.visit_bound(shape, K, missing=late, power=power))
         for alpha in ALPHAS:
             found += [theory.epoch_bound(shape, K, alpha, printed=how) for how in (False, True)]
-            found.append(theory.sharp_epoch_bound(shape, K, alpha))
-    for total, alpha, power in product((1.0, 7.0, 1e4), ALPHAS, (0.5, 1)):
-        found.append(theory.lazy_bound(total, alpha, power=power))
-    for power in (0.5, 1):
-        found.append(float(theory.lazy_sum([1.0, 2.5, 4.0, 4.0, 9.0], power=power)))
     for K, mean, delta, safe in product(SIZES, MEANS, DELTAS, (False, True)):
         found.append(theory.psi(mean, K, delta, safe=safe))
     return [float(one) for one in found]
@@ -133,15 +104,9 @@ def counting() -> list[Any]:
 
 def sequences() -> list[Any]:
     """Return what sequences of delays come to."""
-    draws, shape = Draws("visits"), bl.Shape(3, 2, 4)
     found: list[Any] = []
-    for late in (*LATE, draws.table(60, below=20).tolist()):
-        K = len(late)
-        states = draws.table(K, shape.horizon + 1, below=shape.states)
-        actions = draws.table(K, shape.horizon, below=shape.actions)
-        sums = theory.visit_sums(shape, states=states, actions=actions, delays=late)
-        found += [theory.missing(late), theory.owners(late), theory.instances(late)]
-        found.append([float(sums.root), float(sums.inverse), delays.longest_delay(late)])
+    for late in (*LATE, Draws("visits").table(60, below=20).tolist()):
+        found += [theory.missing(late), theory.owners(late), delays.longest_delay(late)]
     return found
 
 
@@ -232,13 +197,11 @@ BY_BASE = {
     "optimism": optimism,
     "theorem_1": active,
     "theorem_2": lazy,
-    "multi_instance": multi,
     "best_alpha": alphas,
 }
 ALONE = {
     "delayed_rewards": rewards_late,
     "orders": orders,
-    "compare": comparison,
     "counting": counting,
     "sequences": sequences,
 }

@@ -1,7 +1,6 @@
 """Lemma 2 against simulated runs."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,28 +8,12 @@ import pytest
 import belated as bl
 from belated.delays import constant, geometric, poisson, uniform
 from belated.learner.bases import OPTIMISTIC
-from belated.mdp.play import play
-from belated.theory import lemma_2, optimism
+from belated.theory import optimism
 from belated.theory.bonus import BASES
 from random_problems import puzzling_world
+from theory.lemmas import Paths, lemma_2, played
 
 LAWS = [constant(20), uniform(20), poisson(20), geometric(20)]
-
-
-def played(world: bl.MDP, base: bl.Base, law: bl.Law, episodes: int, seed: int) -> Any:
-    """Return the regret of active updating, and the arguments of `lemma_2` for this run."""
-    run = bl.simulate(
-        world, base=base, updater="active", delay=law, episodes=episodes, seed=seed, trace=True
-    )
-    assert run.policies is not None
-    paths = [
-        play(world, bl.Policy(policy), seed=seed, episode=k)
-        for k, policy in enumerate(run.policies, start=1)
-    ]
-    states = np.array([path.states for path in paths])
-    actions = np.array([path.actions for path in paths])
-    delays = law.draw(seed=seed, episodes=episodes)
-    return run.total_regret, {"states": states, "actions": actions, "delays": delays}
 
 
 def trap() -> bl.MDP:
@@ -44,17 +27,20 @@ def trap() -> bl.MDP:
 def test_the_regret_of_every_base_is_below_lemma_2(name: str) -> None:
     for seed, law in enumerate(LAWS):
         world = puzzling_world(np.random.default_rng(seed))
-        regret, paths = played(world, OPTIMISTIC[name](delta=0.01), law, 100, seed)
-        assert regret <= lemma_2(name, world.shape, **paths)
+        base = OPTIMISTIC[name](delta=0.01)
+        run, paths = played(world, law, episodes=100, seed=seed, base=base, updater="active")
+        assert run.total_regret <= lemma_2(name, world.shape, paths)
 
 
 def test_without_the_sum_of_bonuses_lemma_2_is_violated() -> None:
     """UCBVI-CH never leaves the trap; the bound is twelve times the regret."""
     K, H, C = 12_000, 2, 1
-    regret, paths = played(trap(), bl.UCBVI_CH(delta=0.01), geometric(20), K, seed=1)
+    base = bl.UCBVI_CH(delta=0.01)
+    run, paths = played(trap(), geometric(20), episodes=K, seed=1, base=base, updater="active")
+    regret = run.total_regret
     assert regret == K
     noise = 6 * (H + C) * math.sqrt(K * H * math.log(K * math.pi / 0.06))
-    bound = lemma_2("ucbvi-ch", trap().shape, **paths)
+    bound = lemma_2("ucbvi-ch", trap().shape, paths)
     assert noise < regret < bound < 13 * regret
 
 
@@ -68,5 +54,5 @@ def test_lemma_2_has_its_formula() -> None:
     expected = 6 * 3 * math.sqrt(K * 2 * math.log(K * math.pi / 0.06)) + 6 * sum(
         bonus + 3 * 4 * 2 * L / max(1, n) for bonus, n in zip(bonuses, counts, strict=True)
     )
-    found = lemma_2("ucbvi-ch", shape, states=states, actions=actions, delays=[0, 5, 0])
+    found = lemma_2("ucbvi-ch", shape, Paths(states, actions, [0, 5, 0]))
     assert found == pytest.approx(expected)

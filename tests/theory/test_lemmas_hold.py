@@ -7,7 +7,7 @@ premise of Lemma 5 in the proof of Theorem 2.
 """
 
 import math
-from itertools import accumulate
+from itertools import accumulate, product
 
 import numpy as np
 import pytest
@@ -17,24 +17,12 @@ from hypothesis import strategies as st
 import belated as bl
 from belated.delays import Law, constant, geometric, poisson, uniform
 from belated.learner.bases import OPTIMISTIC
-from belated.mdp.play import play
 from belated.simulation.run import Run
-from belated.theory import (
-    VisitSums,
-    epoch_bound,
-    lazy_bound,
-    lazy_sum,
-    missing,
-    psi,
-    sharp_epoch_bound,
-    theorem_1,
-    theorem_2,
-    visit_bound,
-    visit_sums,
-)
 from belated.theory import delayed_rewards as theorem_3
+from belated.theory import epoch_bound, missing, psi, theorem_1, theorem_2, visit_bound
 from belated.theory.bonus import BASES
 from random_problems import puzzling_world, random_shape, random_world
+from theory.lemmas import Paths, lazy_bound, lazy_sum, played, visit_sum
 
 LAWS = [constant(20), uniform(20), poisson(20), geometric(20)]
 ALPHAS = [1.0, 1.5, 2.0, 10.0, 100.0, math.inf]
@@ -87,10 +75,9 @@ def lazy_runs() -> list[tuple[bl.Shape, float, Run]]:
     return runs
 
 
-def test_no_run_has_more_epochs_than_either_corrected_bound() -> None:
+def test_no_run_has_more_epochs_than_the_corrected_bound() -> None:
     for shape, alpha, run in lazy_runs():
-        sharp = sharp_epoch_bound(shape, run.episodes, alpha)
-        assert run.epochs <= sharp <= epoch_bound(shape, run.episodes, alpha)
+        assert run.epochs <= epoch_bound(shape, run.episodes, alpha)
 
 
 @pytest.mark.parametrize(
@@ -106,48 +93,30 @@ def test_the_printed_bound_and_one_without_the_first_epoch_are_violated(
     assert without_the_first < epochs
 
 
-def test_a_sharp_bound_that_omits_the_first_alpha_triggers_is_violated() -> None:
-    run = bl.simulate(alone(), base=bl.UCRL2(), updater=bl.Lazy(50), episodes=200)
-    without = sharp_epoch_bound(ONE, 200, 50) - 50
-    assert without < run.epochs <= sharp_epoch_bound(ONE, 200, 50)
-
-
 # Lemma 3: the visits of the paths played
 
 
-def played(seed: int) -> tuple[bl.Shape, int, float, int, VisitSums]:
-    """Return (shape, K, E[tau], max_k S_k, sums) for the paths of a learner."""
+def visits(seed: int) -> tuple[bl.Shape, float, int, Paths]:
+    """Return (shape, E[tau], max_k S_k, paths) of a learner in a random world."""
     rng = np.random.default_rng(seed)
     world = random_world(rng, random_shape(rng, most=3))
     law = LAWS[seed % len(LAWS)]
     base = OPTIMISTIC[BASES[seed % len(BASES)]](scale=0.2)
     updater = bl.Lazy(2) if seed % 3 == 0 else bl.Active()
     K = int(rng.integers(20, 250))
-    run = bl.simulate(
-        world, base=base, updater=updater, delay=law, episodes=K, seed=seed, trace=True
-    )
-    assert run.policies is not None
-    episodes = [
-        play(world, bl.Policy(policy), seed=seed, episode=k)
-        for k, policy in enumerate(run.policies, start=1)
-    ]
-    delays = law.draw(seed=seed, episodes=K)
-    assert run.max_missing == missing(delays).max()
-    sums = visit_sums(
-        world.shape,
-        states=[episode.states for episode in episodes],
-        actions=[episode.actions for episode in episodes],
-        delays=delays,
-    )
-    return world.shape, K, law.mean, run.max_missing, sums
+    run, paths = played(world, law, episodes=K, seed=seed, base=base, updater=updater)
+    assert run.max_missing == missing(paths.delays).max()
+    return world.shape, law.mean, run.max_missing, paths
 
 
 def test_visit_sums_are_below_the_counting_lemma() -> None:
     for seed in range(20):
-        shape, K, mean, most, sums = played(seed)
-        for late in (most, psi(mean, K, 0.05)):
-            assert sums.root <= visit_bound(shape, K, missing=late, power=0.5)
-            assert sums.inverse <= visit_bound(shape, K, missing=late, power=1)
+        shape, mean, most, paths = visits(seed)
+        K = len(paths.delays)
+        for late, power in product((most, psi(mean, K, 0.05)), (0.5, 1)):
+            assert visit_sum(shape, paths, power) <= visit_bound(
+                shape, K, missing=late, power=power
+            )
 
 
 @given(st.data())
@@ -157,33 +126,29 @@ def test_no_paths_and_delays_violate_the_counting_lemma(data: st.DataObject) -> 
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     H, S, A = shape.table
     delays = data.draw(st.lists(st.integers(0, 40), min_size=K, max_size=K))
-    states, actions = rng.integers(0, S, (K, H)), rng.integers(0, A, (K, H))
-    sums = visit_sums(shape, states=states, actions=actions, delays=delays)
+    paths = Paths(rng.integers(0, S, (K, H)), rng.integers(0, A, (K, H)), delays)
     late = int(missing(delays).max())
-    assert sums.root <= visit_bound(shape, K, missing=late, power=0.5)
-    assert sums.inverse <= visit_bound(shape, K, missing=late, power=1)
+    for power in (0.5, 1):
+        assert visit_sum(shape, paths, power) <= visit_bound(shape, K, missing=late, power=power)
 
 
-def test_a_third_of_the_counting_lemma_or_one_without_delay_is_violated() -> None:
+@pytest.mark.parametrize("power", [0.5, 1])
+def test_a_third_of_the_counting_lemma_or_one_without_delay_is_violated(power: float) -> None:
     K = 200
     path = np.zeros((K, 1), int)
-    at_once = visit_sums(ONE, states=path, actions=path, delays=[0] * K)
-    assert at_once.root > visit_bound(ONE, K, missing=0, power=0.5) / 3
-    assert at_once.inverse > visit_bound(ONE, K, missing=0, power=1) / 3
-    late = visit_sums(ONE, states=path, actions=path, delays=[K] * K)
-    assert late.root > visit_bound(ONE, K, missing=0, power=0.5)
-    assert late.inverse > visit_bound(ONE, K, missing=0, power=1)
+    at_once, late = Paths(path, path, [0] * K), Paths(path, path, [K] * K)
+    without_delay = visit_bound(ONE, K, missing=0, power=power)
+    assert visit_sum(ONE, at_once, power) > without_delay / 3
+    assert visit_sum(ONE, late, power) > without_delay
 
 
-def test_the_counting_lemma_is_loose_by_known_ratios() -> None:
+@pytest.mark.parametrize(("power", "ratio"), [(0.5, 0.45), (1, 0.12)])
+def test_the_counting_lemma_is_loose_by_known_ratios(power: float, ratio: float) -> None:
     K = 10_000
     path = np.zeros((K, 1), int)
-    sums = visit_sums(ONE, states=path, actions=path, delays=[0] * K)
-    late = psi(0, K, 0.05)
-    assert sums.root / visit_bound(ONE, K, missing=late, power=0.5) == pytest.approx(0.45, abs=0.01)
-    assert sums.inverse / visit_bound(ONE, K, missing=late, power=1) == pytest.approx(
-        0.12, abs=0.01
-    )
+    bound = visit_bound(ONE, K, missing=psi(0, K, 0.05), power=power)
+    found = visit_sum(ONE, Paths(path, path, [0] * K), power)
+    assert found / bound == pytest.approx(ratio, abs=0.01)
 
 
 # Lemma 5: lazy counters
@@ -209,7 +174,7 @@ def test_no_admissible_sequence_violates_lemma_5(
 ) -> None:
     numbers = admissible(shares, alpha)
     total = max(1.0, sum(numbers))
-    assert lazy_sum(numbers, power=power) <= lazy_bound(total, alpha, power=power) * (1 + 1e-12)
+    assert lazy_sum(numbers, power) <= lazy_bound(total, alpha, power) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("alpha", [1, 2, 10, 100])
@@ -217,9 +182,9 @@ def test_the_fastest_growth_is_close_to_the_bound_and_violates_a_smaller_one(alp
     numbers = admissible([1.0] * int(30 * alpha), alpha)
     total = list(accumulate(numbers))[-1]
     slack = 1 + 1 / alpha
-    root, inverse = (lazy_sum(numbers, power=power) for power in (0.5, 1))
-    assert 0.6 * lazy_bound(total, alpha, power=0.5) < root <= lazy_bound(total, alpha, power=0.5)
-    assert 0.7 * lazy_bound(total, alpha, power=1) < inverse <= lazy_bound(total, alpha, power=1)
+    root, inverse = (lazy_sum(numbers, power) for power in (0.5, 1))
+    assert 0.6 * lazy_bound(total, alpha, 0.5) < root <= lazy_bound(total, alpha, 0.5)
+    assert 0.7 * lazy_bound(total, alpha, 1) < inverse <= lazy_bound(total, alpha, 1)
     assert root > slack * math.sqrt(total)  # 1 + sqrt(2) (1 + 1/alpha) without its ends
     assert inverse > 1 + math.log(total)  # without the factor 1 + 1/alpha
 

@@ -10,7 +10,7 @@ from belated import theory
 
 def test_formulas_do_not_import_numba() -> None:
     script = (
-        "import sys; import belated.theory as t; from belated.theory.comparison import compare; "
+        "import sys; import belated.theory as t; "
         "t.best_alpha(t.alpha.Shape(2, 2, 2), episodes=9, mean_delay=1); "
         "print('numba' in sys.modules, 'scipy' in sys.modules)"
     )

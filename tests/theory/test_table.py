@@ -1,4 +1,4 @@
-"""Tests that text, LaTeX and numbers of Table 1 agree."""
+"""Tests that text and numbers of Table 1 agree."""
 
 import math
 import re
@@ -6,9 +6,8 @@ import re
 import pytest
 
 from belated.episode import Shape
-from belated.theory import TABLE_1, table_1
+from belated.theory import TABLE_1, Order, table_1
 from belated.theory.bonus import BASES, optimism
-from belated.theory.table import find_row, latex
 
 SHAPE = Shape(states=7, actions=3, horizon=5)
 K, MEAN, ALPHA = 1000, 11.0, 4.0
@@ -25,17 +24,6 @@ def value(text: str) -> float:
     return float(eval(python, names))
 
 
-def from_latex(cell: str) -> str:
-    """Return the text form of a cell of the LaTeX table."""
-    text = cell.strip("$").replace(r"\,", " ").replace(r"\mathbb{E}[\tau]", "E[tau]")
-    text = text.replace(r"\left(1 + \frac{1}{\alpha}\right)", "(1 + 1/alpha) ")
-    text = text.replace(r"\log(1 + \frac{1}{\alpha})", "ln(1 + 1/alpha)")
-    text = re.sub(r"\\frac\{(.*E\[tau\])\}\{(ln.*)\}", r"\1 / \2", text)
-    text = text.replace(r"\Gamma ", "G")
-    text = re.sub(r"\\sqrt\{(\w+)\}", r"sqrt(\1)", text)
-    return re.sub(r"\^\{([\d/]+)\}", r"^(\1)", text)
-
-
 @pytest.mark.parametrize("one", TABLE_1, ids=lambda one: one.base)
 def test_numbers_agree_with_the_texts(one) -> None:
     [found] = [numbers for numbers in table_1(SHAPE, **GIVEN) if numbers.base == one.base]
@@ -44,17 +32,6 @@ def test_numbers_agree_with_the_texts(one) -> None:
     assert found.lazy.total == pytest.approx(value(one.lazy))
     assert found.active.order
     assert found.lazy.order
-
-
-@pytest.mark.parametrize("one", TABLE_1, ids=lambda one: one.base)
-def test_latex_agrees_with_the_texts(one) -> None:
-    _, C, immediate, active, lazy = one.latex
-    assert f"${one.C}$" == C
-    assert [from_latex(cell) for cell in (immediate, active, lazy)] == [
-        one.immediate.text,
-        one.active,
-        one.lazy,
-    ]
 
 
 def test_the_table_is_the_papers() -> None:
@@ -75,14 +52,6 @@ def test_the_table_has_every_base_with_its_c() -> None:
     assert {one.base for one in TABLE_1} == set(BASES)
     for one in TABLE_1:
         assert one.C == optimism(one.base, SHAPE, episodes=K).C
-
-
-def test_the_whole_table_is_a_tabular_of_seven_rows() -> None:
-    lines = latex().splitlines()
-    assert lines[0] == r"\begin{tabular}{lllll}"
-    assert lines[-1] == r"\end{tabular}"
-    assert [line.count("&") for line in lines].count(4) == 8
-    assert r"$H \sqrt{S\Gamma AT}$" in latex()
 
 
 def test_fewer_reachable_states_lower_only_ucrl2b() -> None:
@@ -106,6 +75,13 @@ def test_an_invalid_number_of_reachable_states_is_rejected(reachable: int) -> No
         table_1(SHAPE, **GIVEN, reachable=reachable)
 
 
-def test_an_unknown_base_has_no_row() -> None:
-    with pytest.raises(ValueError, match=r"^base must be one of 'ubev', .*, got 'sarsa'"):
-        find_row("sarsa")
+def test_an_order_is_written_with_its_half_powers_under_one_root() -> None:
+    assert Order(H=2, A=0.5).text == "H^2 sqrt(A)"
+    assert Order(H=1, S=1, A=1).text == "HSA"
+
+
+def test_an_order_is_a_product_of_powers() -> None:
+    shape = Shape(states=4, actions=3, horizon=2)
+    order = Order(H=2, S=0.5, G=1, A=1, T=0.5)
+    assert order(shape, episodes=8) == pytest.approx(4 * 2 * 4 * 3 * 4)
+    assert order(shape, episodes=8, reachable=1) == pytest.approx(4 * 2 * 3 * 4)

@@ -1,32 +1,27 @@
-"""`belated bounds`: regret bounds of the theory for a problem size and an expected delay."""
+"""`belated bounds`: regret orders and bounds of the paper, for a problem size and a delay."""
 
 import json
 import math
-import shlex
 from collections.abc import Sequence
-from dataclasses import asdict
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.cli.support.bounds_report import (
-    MAX_EPISODES,
-    BoundsQuery,
-    build_regret_table,
-    format_conclusions,
-)
-from belated.cli.support.errors import require_packages, usage_errors
+from belated.cli.support.errors import usage_errors
 from belated.cli.support.options import parse_option
-from belated.cli.support.tables import print_table
+from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
-    from belated.theory.comparison import Guarantee
+    from belated.episode import Shape
     from belated.theory.regret import Regret
 
 MAX_SIZE: Final = 10**9
 """Maximum number of states, actions or steps. With larger numbers, products in the bounds could
 overflow a double."""
+
+MAX_EPISODES: Final = 10**18
+"""Maximum number of episodes that the functions of `belated.theory` support."""
 
 
 def bounds(
@@ -44,44 +39,51 @@ def bounds(
             help="Probability delta in the bounds; see docs/theory.md for what is proved."
         ),
     ] = 0.05,
-    longest_delay: Annotated[
-        float | None,
-        typer.Option(help="Maximum delay tau_max, in episodes; by default the expected delay."),
-    ] = None,
-    plot: Annotated[
-        Path | None,
-        typer.Option(help="Write a plot of the bounds to this PDF or PNG file.", dir_okay=False),
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Compute the regret bounds of the theory, for every base and updater.
+    """Compute the regret bounds of the paper, for every base with active and lazy updating.
 
-    Orders omit constants and logarithms, and can be compared with each other. Bounds are those of
-    the paper's theorems, with their constants. Each order and each bound is the sum of a leading
-    term, which does not depend on the delay, and a delay term. The column "delay < leading" has the
-    number of episodes K from which the delay term is smaller than the leading term.
+    Orders are those of the paper's Table 1; they omit constants and logarithms. Bounds are those of
+    Theorems 1 and 2, with their constants. Each order and each bound is the sum of a leading term,
+    which does not depend on the delay, and a delay term.
 
     Example: belated bounds --states 30 --actions 2 --horizon 30 --episodes 100000 --mean-delay 300
     """
     from belated.episode import Shape
+    from belated.theory import best_alpha, psi
+    from belated.theory.bonus import BASES
+    from belated.theory.validation import check_alpha, check_delta, check_mean_delay
 
-    for name, value in (("states", states), ("actions", actions), ("horizon", horizon)):
+    sizes = {"states": states, "actions": actions, "horizon": horizon}
+    for name, value in sizes.items():
         check_size(name, value, MAX_SIZE)
+    check_size("episodes", episodes, MAX_EPISODES)
+    parse_option("--mean-delay", check_mean_delay, mean_delay)
+    parse_option("--alpha", check_alpha, alpha)
+    parse_option("--delta", check_delta, delta)
     shape = Shape(states, actions, horizon)
-    query = BoundsQuery(shape, episodes, mean_delay, alpha, delta, longest_delay)
-    check_query(query)
-    if plot is not None:
-        draw_plot(plot, query)
-    rows = query.compare()
+    late = {"episodes": episodes, "mean_delay": mean_delay, "delta": delta}
+    rows = evaluate_bounds(shape, alpha, **late)
+    missing = psi(mean_delay, episodes, delta)
+    alphas = {base: best_alpha(shape, base=base, **late) for base in BASES}
     if as_json:
-        typer.echo(json.dumps(build_document(query, rows), indent=2, allow_nan=False))
+        document = {
+            "asked": {**sizes, **late, "alpha": alpha},
+            "psi": missing,
+            "most_regret": episodes * horizon,
+            "best_alpha": alphas,
+            "promises": [row.to_dict() for row in rows],
+        }
+        typer.echo(json.dumps(replace_infinity(document), indent=2, allow_nan=False))
         return
-    print_table(build_regret_table("order", rows, alpha))
-    print_table(build_regret_table("bound", rows, alpha))
-    for sentence in format_conclusions(query, rows):
-        typer.echo(sentence)
-    if plot is not None:
-        typer.echo(f"Drew {plot}.")
+    print_regrets("Orders", rows, [row.order for row in rows], alpha)
+    print_regrets("Bounds", rows, [row.bound for row in rows], alpha)
+    typer.echo(
+        f"At most {missing:,.0f} episodes are missing at a time, "
+        f"with probability {100 * (1 - delta / 5):g}% (psi)."
+    )
+    typer.echo(format_alphas(alphas))
+    typer.echo(format_vacuous(rows, episodes))
 
 
 def check_size(name: str, value: int, maximum: int) -> None:
@@ -97,76 +99,97 @@ def check_size(name: str, value: int, maximum: int) -> None:
             raise ValueError(f"{name} must be at most {maximum:,}, got {value}.")
 
 
-def check_query(query: BoundsQuery) -> None:
-    """Check all options in `query`. Exit with a usage error if an option is out of range."""
-    from belated.theory.validation import (
-        check_alpha,
-        check_delta,
-        check_longest_delay,
-        check_mean_delay,
-    )
+@dataclass(frozen=True)
+class BoundsRow:
+    """Order of the regret of one base with one updater, and its regret bound."""
 
-    check_size("episodes", query.episodes, MAX_EPISODES)
-    parse_option("--mean-delay", check_mean_delay, query.mean_delay)
-    parse_option("--alpha", check_alpha, query.alpha)
-    parse_option("--delta", check_delta, query.delta)
-    if query.longest_delay is not None:
-        parse_option("--longest-delay", check_longest_delay, query.longest_delay)
+    base: str
+    updating: str
+    """Name of the updater, "active" or "lazy"."""
+    order: "Regret"
+    bound: "Regret"
 
-
-def draw_plot(path: Path, query: BoundsQuery) -> None:
-    """Plot the bounds of `query` against the mean delay and against alpha, in the file `path`."""
-    require_packages("--plot", "figures", "matplotlib")
-    from belated.figures.bounds import BoundParameters, bound_curves
-
-    with usage_errors("--plot"):
-        parameters = BoundParameters(query.shape, **query.arguments, alpha=query.alpha)
-        bound_curves(parameters, path, command=f"{query.command} --plot {shlex.quote(str(path))}")
-
-
-def build_document(query: BoundsQuery, rows: "Sequence[Guarantee]") -> dict[str, Any]:
-    """Return a JSON object with the parameters in `query` and the orders and bounds in `rows`.
-
-    Infinity is replaced by the string "inf".
-    """
-    from belated.theory import lower_bound, psi
-
-    sizes = {name: getattr(query.shape, name) for name in ("states", "actions", "horizon")}
-    asked = {**sizes, **asdict(query)}
-    del asked["shape"]
-    lower = lower_bound(query.shape, episodes=query.episodes)
-    return replace_infinity(
-        {
-            "asked": asked,
-            "psi": psi(query.mean_delay, query.episodes, query.delta),
-            "most_regret": lower.max_regret,
-            "lower_bound_order": lower.total,
-            "best_alpha": query.best_alphas(),
-            "promises": [
-                {
-                    "base": row.base,
-                    "updating": row.updating,
-                    "order": terms_to_dict(row.order, row.order_fades),
-                    "bound": terms_to_dict(row.bound, row.bound_fades),
-                }
-                for row in rows
-            ],
+    def to_dict(self) -> dict[str, Any]:
+        """Return the row as a JSON object."""
+        terms = ("leading", "delay", "total", "vacuous")
+        return {
+            "base": self.base,
+            "updating": self.updating,
+            "order": {name: getattr(self.order, name) for name in terms},
+            "bound": {name: getattr(self.bound, name) for name in terms},
         }
-    )
 
 
-def terms_to_dict(regret: "Regret | None", fades: int | None) -> dict[str, Any] | None:
-    """Return an order or a bound of the regret as a dict, or None if `regret` is None.
+def evaluate_bounds(
+    shape: "Shape", alpha: float, *, episodes: int, mean_delay: float, delta: float
+) -> list[BoundsRow]:
+    """Return the order of Table 1 and the bound of Theorem 1 or 2, for each base and updater.
 
-    The dict contains the leading term, the delay term and the total of `regret`, whether the total
-    exceeds the maximum regret ("vacuous"), and `fades` under the key "delay_fades_at". `fades` is
-    the number of episodes K from which the delay term is below the leading term, or None if there
-    is no such K.
+    The parameters are those of the functions of `belated.theory`.
     """
-    if regret is None:
-        return None
-    terms = {name: getattr(regret, name) for name in ("leading", "delay", "total", "vacuous")}
-    return {**terms, "delay_fades_at": fades}
+    from belated.theory import table_1, theorem_1, theorem_2
+
+    late: dict[str, Any] = {"episodes": episodes, "mean_delay": mean_delay}
+    rows = []
+    for orders in table_1(shape, **late, alpha=alpha):
+        active = theorem_1(orders.base, shape, **late, delta=delta)
+        lazy = theorem_2(orders.base, shape, **late, alpha=alpha, delta=delta)
+        rows += [
+            BoundsRow(orders.base, "active", orders.active, active),
+            BoundsRow(orders.base, "lazy", orders.lazy, lazy),
+        ]
+    return rows
+
+
+def print_regrets(
+    title: str, rows: Sequence[BoundsRow], regrets: "Sequence[Regret]", alpha: float
+) -> None:
+    """Print a table with the terms of an order or a bound for each of `rows`.
+
+    Bounds above the maximum regret are marked with an asterisk. `alpha` is the parameter of lazy
+    updating.
+    """
+    table = build_table([title, ""], ("leading", "delay", "total"))
+    for row, regret in zip(rows, regrets, strict=True):
+        mark = "*" if regret.vacuous and not regret.order else ""
+        table.add_row(
+            row.base,
+            row.updating if row.updating == "active" else f"lazy, alpha {alpha:g}",
+            f"{regret.leading:.2g}",
+            f"{regret.delay:.2g}",
+            f"{regret.total:.2g}{mark}",
+            end_section=row.updating == "lazy",
+        )
+    print_table(table)
+
+
+def format_alphas(alphas: dict[str, float]) -> str:
+    """Return a sentence with the alpha that minimizes the bound of each base.
+
+    `alphas` is a map from the name of a base to its alpha, which may be infinite.
+    """
+    listed = ", ".join(f"{base} {alpha:.3g}" for base, alpha in alphas.items())
+    active = ""
+    if math.inf in alphas.values():
+        active = (
+            " (inf is active updating: there, the bound of lazy updating, Theorem 2, falls as "
+            "alpha grows; the bound of active updating in the table, Theorem 1, is larger)"
+        )
+    return f"Alpha with the smallest bound: {listed}{active}."
+
+
+def format_vacuous(rows: Sequence[BoundsRow], episodes: int) -> str:
+    """Return a sentence that says how many bounds exceed the maximum regret K H."""
+    vacuous = sum(row.bound.vacuous for row in rows)
+    limit = f"K H = {rows[0].bound.max_regret:,}, the maximum reward of {episodes:,} episodes"
+    if vacuous == len(rows):
+        return f"Every bound is vacuous (*): it is above {limit}. Orders are not bounds."
+    if vacuous:
+        return (
+            f"{vacuous} of {len(rows)} bounds are vacuous (*): they are above {limit}. Orders are "
+            "not bounds."
+        )
+    return f"No bound is vacuous: each is below {limit}. Orders are not bounds."
 
 
 def replace_infinity(value: Any) -> Any:

@@ -8,22 +8,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from belated.theory.alpha import best_alpha, lazy_terms
-from belated.theory.alternatives import (
-    delayed_ucb,
-    explicit_exploration,
-    lower_bound,
-    multi_instance,
-)
 from belated.theory.bonus import Optimism, optimism
-from belated.theory.comparison import Guarantee, compare
-from belated.theory.decomposition import lemma_2
-from belated.theory.epochs import epoch_bound, lazy_bound, lazy_sum, sharp_epoch_bound
-from belated.theory.missing import instances, missing, psi
-from belated.theory.orders import Order
-from belated.theory.premise import EpochCounts, epoch_counts
+from belated.theory.lemmas import epoch_bound, visit_bound
+from belated.theory.missing import missing, psi
 from belated.theory.regret import Regret, delayed_rewards, theorem_1, theorem_2
-from belated.theory.table import TABLE_1, RowNumbers, table_1
-from belated.theory.visits import VisitSums, visit_bound, visit_sums
+from belated.theory.table import TABLE_1, Order, RowNumbers, table_1
 
 if TYPE_CHECKING:
     from belated.theory.compiled import alpha_for as alpha_for
@@ -31,38 +20,23 @@ if TYPE_CHECKING:
 
 __all__ = [
     "TABLE_1",
-    "EpochCounts",
-    "Guarantee",
     "Optimism",
     "Order",
     "Regret",
     "RowNumbers",
-    "VisitSums",
     "alpha_for",
     "best_alpha",
-    "compare",
     "delayed_rewards",
-    "delayed_ucb",
     "epoch_bound",
-    "epoch_counts",
-    "explicit_exploration",
-    "instances",
-    "lazy_bound",
-    "lazy_sum",
     "lazy_terms",
-    "lemma_2",
-    "lower_bound",
     "missing",
-    "multi_instance",
     "optimism",
     "owners",
     "psi",
-    "sharp_epoch_bound",
     "table_1",
     "theorem_1",
     "theorem_2",
     "visit_bound",
-    "visit_sums",
 ]
 
 

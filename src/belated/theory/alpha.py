@@ -16,7 +16,7 @@ import numpy as np
 
 from belated.episode import Floats, Shape
 from belated.theory.bonus import NUMERATORS, check_base, lower_order_factor, optimism, scaled
-from belated.theory.epochs import count_log
+from belated.theory.lemmas import count_log
 from belated.theory.missing import delay_log
 from belated.theory.validation import check_delta, check_episodes, check_mean_delay
 

@@ -6,7 +6,7 @@ from heapq import heappop, heappush
 import numpy as np
 
 from belated.compiled import compiled, kernel
-from belated.episode import Floats, Ints
+from belated.episode import Ints
 from belated.theory.alpha import minimize_bound
 from belated.theory.missing import first_uses
 
@@ -64,41 +64,3 @@ def _assign(first_use: Ints) -> Ints:
         before[i] = latest[first_use[i]]
         latest[first_use[i]] = i
     return owner
-
-
-@compiled
-def sum_visits(triples: Ints, first_use: Ints, arrivals: Ints, size: int) -> Floats:
-    """Return the sums of max(1, N')^(-1/2) and max(1, N')^-1 over all episodes and steps.
-
-    N' is the number of observed visits, at the start of the episode, of the triple (h, s, a) that
-    is visited at the step. A visit is observed if the feedback of its episode is usable.
-
-    Parameters
-    ----------
-    triples : array of int64, shape (K, H)
-        Index of the triple visited in each episode at each step.
-    first_use : array of int64, shape (K,)
-        Episode, numbered from 1, at which the feedback of each episode is first usable.
-    arrivals : array of int64, shape (K,)
-        Indices of the episodes, from 0, sorted by `first_use`.
-    size : int
-        Number of triples.
-
-    Returns
-    -------
-    array of float64, shape (2,)
-        The two sums.
-    """
-    n = np.zeros(size, np.int64)
-    sums = np.zeros(2)
-    arrived = 0
-    for k in range(1, triples.shape[0] + 1):
-        while arrived < arrivals.size and first_use[arrivals[arrived]] <= k:
-            for triple in triples[arrivals[arrived]]:
-                n[triple] += 1
-            arrived += 1
-        for triple in triples[k - 1]:
-            visits = max(1, n[triple])
-            sums[0] += 1.0 / np.sqrt(visits)
-            sums[1] += 1.0 / visits
-    return sums

@@ -1,4 +1,4 @@
-"""The number of missing episodes S_k, its bound psi, and the number of instances, 1 + max_k S_k."""
+"""The number of missing episodes S_k, and its bound psi."""
 
 import math
 from collections.abc import Sequence
@@ -31,30 +31,6 @@ def missing(delays: Sequence[int] | Ints) -> Ints:
     K = first_use.size
     arrivals = np.bincount(first_use, minlength=K + 2)[1 : K + 1]
     return np.arange(K, dtype=np.int64) - np.cumsum(arrivals)
-
-
-def instances(delays: Sequence[int] | Ints) -> int:
-    """Return 1 + max_k S_k, the number of instances that multi-instance updating (BOLD) creates.
-
-    An instance is busy from the start of an episode until the feedback of that episode is usable,
-    so 1 + max_k S_k instances suffice (Joulani, György, Szepesvári 2013).
-
-    Parameters
-    ----------
-    delays : sequence of int
-        Delays tau_1, ..., tau_K in episodes, each at least 0.
-
-    Returns
-    -------
-    int
-        Number of instances, 0 if there are no episodes.
-
-    Examples
-    --------
-    >>> instances([4, 0, 0, 0, 4, 0])
-    2
-    """
-    return 1 + int(np.max(missing(delays), initial=-1))
 
 
 def first_uses(delays: Sequence[int] | Ints) -> Ints:

@@ -6,15 +6,79 @@ epochs.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from fractions import Fraction
 from typing import Final
 
 from belated.episode import Shape
 from belated.theory.bonus import check_base
-from belated.theory.orders import Order
 from belated.theory.regret import Regret, multiply
-from belated.theory.validation import check_alpha, check_mean_delay
+from belated.theory.validation import check_alpha, check_episodes, check_mean_delay
+
+
+@dataclass(frozen=True)
+class Order:
+    """Order of a regret: a product of powers of H, S, G, A and T.
+
+    Each field is the exponent of the symbol with the same name. G is the paper's Gamma, the largest
+    number of possible successors of any state and action.
+
+    Examples
+    --------
+    >>> order = Order(H=1.5, S=1, A=0.5, T=0.5)
+    >>> print(order.text)
+    H^(3/2) S sqrt(AT)
+    >>> order(Shape(states=3, actions=1, horizon=4), episodes=4)
+    96.0
+    """
+
+    H: float = 0
+    S: float = 0
+    G: float = 0
+    A: float = 0
+    T: float = 0
+
+    def __call__(self, shape: Shape, *, episodes: int, reachable: int | None = None) -> float:
+        """Return the numerical value of the product of powers for a problem of a given size.
+
+        Parameters
+        ----------
+        shape : Shape
+            Sizes (S, A, H) of the problem.
+        episodes : int
+            Number of episodes K, at least 1; T = K H.
+        reachable : int, optional
+            Largest number G of possible successors of any state and action, between 1 and S. If
+            None, G is S.
+
+        Returns
+        -------
+        float
+            Value of the product.
+        """
+        H, S, A = shape.table
+        G = S if reachable is None else reachable
+        if not 1 <= G <= S:
+            raise ValueError(f"reachable must lie between 1 and the {S} states, got {G}.")
+        product: float = H**self.H * S**self.S * G**self.G * A**self.A
+        return product * (check_episodes(episodes) * H) ** self.T
+
+    @property
+    def text(self) -> str:
+        """The order as text, with all factors of exponent 1/2 under one square root."""
+        words, plain, under = [], "", ""
+        for symbol in (field.name for field in fields(self)):
+            exponent = Fraction(getattr(self, symbol))
+            if exponent == Fraction(1, 2):
+                under += symbol
+            elif exponent == 1:
+                plain += symbol
+            elif exponent:
+                power = f"{exponent}" if exponent.denominator == 1 else f"({exponent})"
+                words += [plain, f"{symbol}^{power}"]
+                plain = ""
+        return " ".join(filter(None, (*words, plain, f"sqrt({under})" if under else "")))
+
 
 LAZY_DELAY: Final = Order(H=2, S=1, A=1)
 """Factor of E[tau] / ln(1 + 1/alpha) in the order of the regret with lazy updating. The factor is
@@ -49,23 +113,6 @@ class TableRow:
     def lazy(self) -> str:
         """Order of the regret with lazy updating, as text."""
         return f"(1 + 1/alpha) {self.immediate.text} + {LAZY_DELAY.text} E[tau] / ln(1 + 1/alpha)"
-
-    @property
-    def latex(self) -> tuple[str, str, str, str, str]:
-        """Cells of the row in LaTeX: title, C, and the orders of the regret.
-
-        The orders are those with immediate feedback, active updating and lazy updating.
-        """
-        root = r"\sqrt{H}\," if self.penalty else ""
-        base = self.immediate.latex
-        return (
-            self.title.replace("chi2", r"$\chi^2$"),
-            f"${self.C}$",
-            f"${base}$",
-            rf"${root}{base} + {self.delay.latex}\,\mathbb{{E}}[\tau]$",
-            rf"$\left(1 + \frac{{1}}{{\alpha}}\right){base} + "
-            rf"\frac{{{LAZY_DELAY.latex}\,\mathbb{{E}}[\tau]}}{{\log(1 + \frac{{1}}{{\alpha}})}}$",
-        )
 
 
 _H3S2A: Final = Order(H=3, S=2, A=1)
@@ -142,52 +189,22 @@ def table_1(
     >>> f"{last.immediate.total:.3g} {last.active.total:.3g} {last.lazy.total:.3g}"
     '4.02e+05 1.46e+10 1.7e+08'
     """
-    return tuple(
-        evaluate_row(row, shape, episodes, mean_delay, alpha, reachable) for row in TABLE_1
-    )
-
-
-def evaluate_row(
-    row: TableRow,
-    shape: Shape,
-    episodes: int,
-    mean_delay: float,
-    alpha: float,
-    reachable: int | None = None,
-) -> RowNumbers:
-    """Return the numerical values of the regret orders in one row of Table 1.
-
-    Parameters
-    ----------
-    row : TableRow
-        Row to evaluate.
-    shape, episodes, mean_delay, alpha, reachable
-        As in `table_1`.
-
-    Returns
-    -------
-    RowNumbers
-        Values of the orders in the row.
-    """
     mean, slack = check_mean_delay(mean_delay), 1 / check_alpha(alpha)
     max_regret = episodes * shape.horizon
-    immediate = row.immediate(shape, episodes=episodes, reachable=reachable)
-    root = math.sqrt(shape.horizon) if row.penalty else 1.0
     growth = math.log1p(slack)
     epochs = 1 / growth if growth > 0 else math.inf
-    active = multiply(mean, row.delay(shape, episodes=episodes))
     lazy = multiply(mean, LAZY_DELAY(shape, episodes=episodes) * epochs)
-    return RowNumbers(
-        base=row.base,
-        immediate=Regret(immediate, 0.0, max_regret, order=True),
-        active=Regret(root * immediate, active, max_regret, order=True),
-        lazy=Regret((1 + slack) * immediate, lazy, max_regret, order=True),
-    )
-
-
-def latex(rows: Sequence[TableRow] = TABLE_1) -> str:
-    """Return `rows` of Table 1 as a LaTeX tabular environment with booktabs rules."""
-    head = r"Base & $C$ & Immediate & Active updating & Lazy updating \\"
-    lines = [r"\begin{tabular}{lllll}", r"\toprule", head, r"\midrule"]
-    lines += [" & ".join(row.latex) + r" \\" for row in rows]
-    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+    rows = []
+    for row in TABLE_1:
+        immediate = row.immediate(shape, episodes=episodes, reachable=reachable)
+        root = math.sqrt(shape.horizon) if row.penalty else 1.0
+        active = multiply(mean, row.delay(shape, episodes=episodes))
+        rows.append(
+            RowNumbers(
+                base=row.base,
+                immediate=Regret(immediate, 0.0, max_regret, order=True),
+                active=Regret(root * immediate, active, max_regret, order=True),
+                lazy=Regret((1 + slack) * immediate, lazy, max_regret, order=True),
+            )
+        )
+    return tuple(rows)

@@ -32,16 +32,6 @@ def check_mean_delay(mean_delay: float) -> float:
     return float(mean_delay)
 
 
-def check_longest_delay(longest_delay: float) -> float:
-    """Return `longest_delay`, the longest delay tau_max in episodes, which may be infinite.
-
-    Raise ValueError if it is negative or NaN.
-    """
-    if not longest_delay >= 0:
-        raise ValueError(f"longest_delay must be at least 0, got {longest_delay}.")
-    return float(longest_delay)
-
-
 def check_alpha(alpha: float) -> float:
     """Return `alpha`, the parameter of lazy updating, which may be infinite.
 
@@ -50,14 +40,3 @@ def check_alpha(alpha: float) -> float:
     if not alpha >= 1:
         raise ValueError(f"alpha must be at least 1 (inf is active updating), got {alpha}.")
     return float(alpha)
-
-
-def check_power(power: float) -> float:
-    """Return `power`, the exponent of a count; raise ValueError unless it is 0.5 or 1.
-
-    In the bonus B_1 / N'^0.5 + B_2 / N', the exponent of the count N' is 0.5 in the first term and
-    1 in the second.
-    """
-    if power not in (0.5, 1):
-        raise ValueError(f"power must be 0.5 or 1, got {power}.")
-    return power
