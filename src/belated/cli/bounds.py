@@ -62,7 +62,7 @@ def bounds(
     parse_option("--alpha", check_alpha, alpha)
     parse_option("--delta", check_delta, delta)
     shape = Shape(states, actions, horizon)
-    late = {"episodes": episodes, "mean_delay": mean_delay, "delta": delta}
+    late: dict[str, Any] = {"episodes": episodes, "mean_delay": mean_delay, "delta": delta}
     rows = evaluate_bounds(shape, alpha, **late)
     missing = psi(mean_delay, episodes, delta)
     alphas = {base: best_alpha(shape, base=base, **late) for base in BASES}
