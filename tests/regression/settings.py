@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from regression import commands, every_kind, formulas, learners, ledgers, runs
+from regression import cells, commands, every_kind, formulas, learners, ledgers, runs
 
 FILE = Path(__file__).with_name("digests.json")
 
@@ -20,6 +20,7 @@ SECTIONS: dict[str, Mapping[str, Callable[[], Any]]] = {
     "json": commands.JSON,
     "texts": commands.TEXTS,
     "files": commands.FILES,
+    "cells": cells.CELLS,
     "ledgers": ledgers.FRESH,
     "stored ledger": ledgers.KEPT,
     "events": every_kind.FRESH,
