@@ -120,30 +120,6 @@ class Memory(Explorer):
         return self.seen.copy()
 
 
-class Sharing(Mine):
-    """Updater with one explorer for all learners."""
-
-    memories: Any = {}  # noqa: RUF012
-
-    def explorer(self, shape):
-        return self.memories.setdefault(shape, Memory(shape))
-
-
-class Sometimes(Mine):
-    calls = iter(range(10**9))
-
-    def explorer(self, shape):
-        return Memory(shape) if next(self.calls) % 2 else None
-
-
-class Flat(Mine):
-    def explorer(self, shape):
-        explorer = Memory(shape)
-        explorer.seen = np.zeros(shape.horizon, bool)
-        explorer.see = lambda *step: None
-        return explorer
-
-
 class StatefulExplorer(Mine):
     """Updater whose explorer has state outside the snapshot."""
 
@@ -173,13 +149,6 @@ BROKEN = [
     ("plans_eventually", NeverPlans(), "does not plan after a million arrivals"),
     ("has_valid_alpha", NanAlpha(), "returns nan; it must return a number, or inf"),
     ("has_valid_alpha", ChangingAlpha(), "returns a different number for the same argument"),
-    ("has_own_explorer", Sharing(), "returns explorers that share state"),
-    ("has_own_explorer", Sometimes(), "returns an explorer in one call and None in another"),
-    (
-        "has_own_explorer",
-        Flat(),
-        r"have shape \(4,\) and type bool; they must be booleans \(H, S, A\)",
-    ),
     ("survives_snapshot", StatefulExplorer(), "a part must not keep state of its own"),
     ("engines_agree", Alternating(), "gives a different .* equal to the bit"),
     ("rejects_invalid_options", Unchecked(), "accepts every=nan; it must raise a ValueError"),

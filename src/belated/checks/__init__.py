@@ -13,7 +13,7 @@ be a test in a pytest file:
 >>> from belated.delays import geometric
 >>> check_law(geometric(100))
 >>> [check.name for check in law_checks(geometric(100))][:3]
-['has_name', 'draws_whole_numbers', 'matches_quantiles']
+['draws_whole_numbers', 'matches_quantiles', 'matches_mean']
 """
 
 from belated.checks.base import base_checks, check_base

@@ -7,13 +7,20 @@ from typing import Final
 
 import numpy as np
 
-from belated.checks.engines import compile_obstacle
-from belated.checks.learners import current_plan, make_learner, plans_equal
+from belated.checks.comparisons import compile_obstacle
 from belated.checks.plans import Shapes
-from belated.checks.samples import EPISODES, random_world, sample_case, sample_cases
+from belated.checks.samples import (
+    EPISODES,
+    current_plan,
+    make_learner,
+    plans_equal,
+    random_world,
+    sample_case,
+    sample_cases,
+)
 from belated.checks.suite import part_name, require
-from belated.episode import Floats, Shape
-from belated.learner.backup import Backup, Row, Stage, as_backup, compile_batch
+from belated.episode import Shape
+from belated.learner.backup import Backup, as_backup, compile_batch
 from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.plan import Planner, plan
 from belated.learner.updaters import Active
@@ -63,23 +70,8 @@ def declares_reads(base: BaseAlgorithm, shapes: Shapes) -> None:
 
     Incremental planning relies on this declaration. The check compares incremental planning by
     `base` with full planning by a copy of `base` that declares all values, on problems of these
-    `shapes`. An elementwise backup must declare "best" or "extremes" if it reads the largest or the
-    smallest value for a row with observations.
+    `shapes`.
     """
-    for scaled, shape in product(with_smaller_bonuses(base), shapes):
-        rule = base.backup_rule(shape, EPISODES)
-        if as_backup(rule.backup).elementwise and rule.reads not in ("best", "extremes"):
-            without = ModifiedBase(scaled, lambda rule: rule._replace(backup=no_extremes(rule)))
-            case = sample_case(shape, 6, episodes=60)
-            inputs = case.n, case.m, case.rewards
-            require(
-                plans_equal(
-                    plan(without, *inputs, episodes=EPISODES),
-                    plan(scaled, *inputs, episodes=EPISODES),
-                ),
-                f"{part_name(base)} declares elementwise=True and reads={rule.reads!r}, but reads "
-                "stage.top or stage.low for a row with observations; declare reads='extremes'.",
-            )
     for scaled, shape, stages in product(with_smaller_bonuses(base), shapes, STAGES):
         case = sample_case(shape, 6, episodes=60)
         reads_all = ModifiedBase(
@@ -136,20 +128,6 @@ def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
             f"The backup of {part_name(base)} gives a different result compiled than in Python; "
             "use math functions on numbers, loops for sums, and x * x instead of x**2.",
         )
-
-
-def no_extremes(rule: BackupRule) -> Backup:
-    """Return the backup of `rule` as an uncompiled function that gets no largest or smallest value.
-
-    Both are NaN for a row with observations.
-    """
-    function = as_backup(rule.backup).function
-
-    def without(constants: Floats, stage: Stage, row: Row) -> float:
-        known = stage._replace(top=np.nan, low=np.nan) if row.n > 0 else stage
-        return function(constants, known, row)
-
-    return Backup(without, compiled=False)
 
 
 def uncompiled_backup(rule: BackupRule) -> Backup:

@@ -7,12 +7,19 @@ from typing import Final
 
 from belated.checks import plans
 from belated.checks.backups import declares_reads, runs_compiled, with_smaller_bonuses
-from belated.checks.engines import fastest_engine, require_equal_runs
-from belated.checks.learners import require_restorable
-from belated.checks.options import invalid_options, rejects_invalid_options
+from belated.checks.comparisons import fastest_engine, require_equal_runs, require_restorable
 from belated.checks.plans import Shapes
 from belated.checks.samples import SHAPES, random_world, sample_case
-from belated.checks.suite import Check, by_name, part_name, require, run_checks, select_checks
+from belated.checks.suite import (
+    Check,
+    by_name,
+    invalid_options,
+    part_name,
+    rejects_invalid_options,
+    require,
+    run_checks,
+    select_checks,
+)
 from belated.delays.laws import geometric, never
 from belated.episode import Shape
 from belated.learner.bases.base import BaseAlgorithm

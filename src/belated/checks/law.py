@@ -9,13 +9,9 @@ from typing import Final
 
 import numpy as np
 
-from belated.checks.options import require_rejection
 from belated.checks.suite import Check, by_name, require, run_checks, select_checks
-from belated.delays.dependent import DependentLaw
 from belated.delays.laws import NEVER, Law
-from belated.delays.selector import BY_ACTION, BY_STATE
-from belated.episode import Episode, Floats
-from belated.shape import Shape
+from belated.episode import Floats
 
 DRAWS: Final = 20_000
 """Number of delays drawn for the comparison with the quantiles and the mean."""
@@ -26,8 +22,6 @@ QUARTILES: Final = (0.25, 0.5, 0.75)
 often delays are at most q in different groups of episodes."""
 PERIODS: Final = (2, 3, 4, 5, 6, 7, 10, 12, 24, 30, 52)
 """Periods in episodes, such as 7 for weeks, that the check of dependence on the calendar tries."""
-EPISODES_PER_GROUP: Final = 20
-"""Number of episodes for each law from which an episode selects one."""
 SHARE_TOLERANCE: Final = 0.02
 """Largest accepted difference between a probability and the relative frequency in DRAWS delays. It
 is more than five standard deviations of the relative frequency."""
@@ -58,8 +52,8 @@ def law_checks(law: Law, *, without: Collection[str] = ()) -> list[Check]:
     Examples
     --------
     >>> from belated.delays import geometric
-    >>> [check.name for check in law_checks(geometric(100), without=["has_name"])][:3]
-    ['draws_whole_numbers', 'matches_quantiles', 'matches_mean']
+    >>> [check.name for check in law_checks(geometric(100), without=["matches_mean"])][:3]
+    ['draws_whole_numbers', 'matches_quantiles', 'depends_on_calendar_only_if_declared']
     """
     if not isinstance(law, Law):
         raise TypeError(f"law must be a law of belated.delays, got {law!r}.")
@@ -72,17 +66,6 @@ def check_law(law: Law, *, without: Collection[str] = ()) -> None:
     `without` contains the names of checks to skip.
     """
     run_checks(law_checks(law, without=without))
-
-
-def has_name(law: Law) -> None:
-    """Check that the name of `law` is a non-empty string.
-
-    A name is needed because laws with the same name and mean are considered equal.
-    """
-    require(
-        isinstance(law.name, str) and law.name.strip(),
-        f"The name of the law must be a non-empty string, got {law.name!r}.",
-    )
 
 
 def of_every_group(check: Callable[[Law], None]) -> Callable[[Law], None]:
@@ -263,60 +246,11 @@ def survives_pickling(law: Law) -> None:
     )
 
 
-def follows_episodes(law: Law) -> None:
-    """Check that a law that depends on the played episode selects each of its laws.
-
-    The delay of an episode must be the one that the selected law draws for it. Other laws pass.
-    """
-    if not isinstance(law, DependentLaw):
-        return
-    others = len(law.keys) < len(law.groups)
-    size = int(max(law.keys, default=-1)) + 1 + others
-    H = max(law.step + 1, size)
-    allowed = None if others else {s: {int(key) for key in law.keys} for s in range(size)}
-    shape = Shape(size, size, H, allowed=allowed if law.kind == BY_ACTION else None)
-    values = [*law.keys, *([size - 1] if others else [])]  # one that selects each law
-    random = np.random.default_rng(0)
-    for number, value in enumerate(values * EPISODES_PER_GROUP, start=1):
-        group = (number - 1) % len(values)
-        states, actions = random.integers(0, size, (2, H + 1))
-        rewards = random.random(H)
-        if law.kind == BY_ACTION:
-            actions[law.step] = value
-        elif law.kind == BY_STATE:
-            states[law.step] = value
-        else:
-            rewards[:] = (value + [*values, H][group + 1]) / 2 / H
-        episode = Episode(number, states, actions[:H], rewards)
-        expected = law.groups[group].draw(seed=7, episodes=1, first=number)[0]
-        try:
-            delay = law.draw_for(episode, shape=shape, seed=7)
-        except ValueError as error:
-            raise AssertionError(str(error)) from error
-        require(
-            delay == expected,
-            f"Law {law.name!r} gives episode {number} the delay {delay}, but {expected} under "
-            f"{law.groups[group].name!r}, which the episode selects.",
-        )
-
-
-@of_every_group
-def rejects_invalid_arguments(law: Law) -> None:
-    """Check that `law` rejects probabilities outside [0, 1] and a negative number of episodes."""
-    who = f"Law {law.name!r}"
-    require_rejection(who, "p", -0.5, lambda: law.quantile(-0.5))
-    require_rejection(who, "p", math.nan, lambda: law.quantile(math.nan))
-    require_rejection(who, "episodes", -1, lambda: law.draw(seed=0, episodes=-1))
-
-
 CHECKS: Final = by_name(
-    has_name,
     draws_whole_numbers,
     matches_quantiles,
     matches_mean,
     depends_on_calendar_only_if_declared,
     is_reproducible,
-    follows_episodes,
     survives_pickling,
-    rejects_invalid_arguments,
 )

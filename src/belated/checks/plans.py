@@ -6,8 +6,16 @@ from typing import Final
 
 import numpy as np
 
-from belated.checks.learners import current_counts, current_plan, make_learner, plans_equal
-from belated.checks.samples import EPISODES, Case, sample_case, sample_cases
+from belated.checks.samples import (
+    EPISODES,
+    Case,
+    current_counts,
+    current_plan,
+    make_learner,
+    plans_equal,
+    sample_case,
+    sample_cases,
+)
 from belated.checks.suite import part_name, require
 from belated.episode import Floats, Ints, Shape
 from belated.learner.bases.base import BaseAlgorithm

@@ -1,11 +1,18 @@
-"""Small random problems for the checks of bases and updaters."""
+"""Small random problems, and learners of them, for the checks of bases and updaters."""
 
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from belated.episode import Episode, Floats, Ints, Shape
+from belated.learner.bases.base import BaseAlgorithm
+from belated.learner.counts import Counts, to_dense
+from belated.learner.learner import Learner
+from belated.learner.plan import Plan, Planner
+from belated.learner.updaters import Active
+from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
+from belated.options import Planning, Stages
 
 EPISODES: Final = 500
 """Number of episodes K for which bases plan in every sample problem."""
@@ -77,3 +84,60 @@ def random_world(shape: Shape, seed: int, *, climbs: bool = False) -> MDP:
     p = np.where(keep, np.maximum(p, 1e-3), 0.0)
     p /= p.sum(axis=3, keepdims=True)
     return MDP.dense(p, random.random((H, S, A)), start=start)
+
+
+def make_learner(
+    base: BaseAlgorithm | Planner,
+    case: Case,
+    *,
+    updater: Updater | None = None,
+    planning: Planning = "auto",
+    stages: Stages = "each",
+) -> Learner:
+    """Return a new learner without observations.
+
+    Parameters
+    ----------
+    base : Base or Planner
+        Base of the learner.
+    case : Case
+        Problem whose shape and rewards are used; its observations are ignored.
+    updater : Updater, optional
+        Updater of the learner; active updating if not given.
+    planning, stages
+        Options of `Learner` with the same names.
+
+    Returns
+    -------
+    Learner
+        The new learner.
+    """
+    return Learner(
+        case.shape,
+        base=base,
+        updater=updater or Active(),
+        rewards=case.rewards,
+        episodes=EPISODES,
+        planning=planning,
+        stages=stages,
+    )
+
+
+def current_plan(learner: Learner) -> Plan:
+    """Return the current plan of `learner`."""
+    table = learner.snapshot()["instances"][0]["table"]
+    return Plan(table["actions"], table["q"].reshape(learner.shape.table), table["v"])
+
+
+def current_counts(learner: Learner) -> tuple[Ints, Ints, Floats]:
+    """Return visits N', transitions M' and rewards, from which `learner` plans, as dense arrays."""
+    state = learner.snapshot()["instances"][0]
+    n, m = to_dense(learner.shape, Counts(**state["counts"]))
+    return n, m, state["rewards"].reshape(learner.shape.table)
+
+
+def plans_equal(plan: Plan, other: Plan) -> bool:
+    """Return whether `plan` and `other` are bit-identical."""
+    return all(
+        np.array_equal(getattr(plan, name), getattr(other, name)) for name in ("policy", "q", "v")
+    )

@@ -6,15 +6,21 @@ from typing import Final
 
 import numpy as np
 
-from belated.checks.engines import require_equal_runs
-from belated.checks.learners import require_restorable
-from belated.checks.options import invalid_options, rejects_invalid_options
+from belated.checks.comparisons import require_equal_runs, require_restorable
 from belated.checks.samples import EPISODES, SHAPES, random_world, sample_case
-from belated.checks.suite import Check, by_name, part_name, require, run_checks, select_checks
+from belated.checks.suite import (
+    Check,
+    by_name,
+    invalid_options,
+    part_name,
+    rejects_invalid_options,
+    require,
+    run_checks,
+    select_checks,
+)
 from belated.delays.laws import geometric
-from belated.episode import Bools
 from belated.learner.bases.ucrl2 import UCRL2
-from belated.learner.updaters.updater import Arrival, EpochStart, Explorer, Updater
+from belated.learner.updaters.updater import Arrival, EpochStart, Updater
 from belated.simulation.setting import Setting
 
 BASE: Final = UCRL2(scale=0.1)
@@ -187,51 +193,6 @@ def has_valid_alpha(updater: Updater) -> None:
         )
 
 
-def has_own_explorer(updater: Updater) -> None:
-    """Check that `updater` creates a separate exploration rule for each learner.
-
-    The rules of two learners must not share state. The mask of actions to explore must be a boolean
-    array of shape (H, S, A), or None. An updater may also create no exploration rules.
-    """
-    who = f"{part_name(updater)}.explorer"
-    used, fresh = updater.explorer(SHAPE), updater.explorer(SHAPE)
-    if used is None or fresh is None:
-        require(
-            used is fresh,
-            f"{who} returns an explorer in one call and None in another; it must return an "
-            "explorer in every call, or None in every call.",
-        )
-        return
-    before = explorer_marks(updater, fresh)
-    for _ in range(EPISODES):
-        for h, s, a in np.ndindex(SHAPE.table):
-            used.see(h, s, a)
-        explorer_marks(updater, used)
-        require(
-            np.array_equal(before, explorer_marks(updater, fresh)),
-            f"{who} returns explorers that share state; it must return a new explorer in each "
-            "call.",
-        )
-
-
-def explorer_marks(updater: Updater, explorer: Explorer) -> Bools:
-    """Return a copy of the mask of the actions that the exploration rule `explorer` explores.
-
-    The mask has shape (H, S, A); it is all False if `explorer` returns None. AssertionError is
-    raised if the mask has a wrong shape or type. `updater` is the updater that created `explorer`;
-    the message of the error contains its name.
-    """
-    marks = explorer.marks()
-    if marks is None:
-        return np.zeros(SHAPE.table, np.bool_)
-    require(
-        marks.shape == SHAPE.table and marks.dtype == np.bool_,
-        f"The marks of the explorer of {part_name(updater)} have shape {marks.shape} and type "
-        f"{marks.dtype}; they must be booleans (H, S, A) = {SHAPE.table}.",
-    )
-    return marks.copy()
-
-
 def survives_snapshot(updater: Updater) -> None:
     """Check that a learner with `updater` can be restored exactly from a snapshot."""
     require_restorable(part_name(updater), BASE, updater, sample_case(SHAPE, 5, episodes=80))
@@ -256,7 +217,6 @@ CHECKS: Final = by_name(
     ignores_empty_arrival,
     plans_eventually,
     has_valid_alpha,
-    has_own_explorer,
     survives_snapshot,
     engines_agree,
     rejects_invalid_options,

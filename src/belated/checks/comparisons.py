@@ -1,80 +1,66 @@
-"""Learners with the base or updater under test, and the check of their snapshots."""
+"""Comparisons of runs and learners that must be equal to the bit."""
 
 import copy
-from typing import Final
+from dataclasses import fields, replace
+from itertools import product
+from typing import Final, Literal
 
 import numpy as np
 
-from belated.checks.samples import EPISODES, Case
+from belated.checks.samples import Case, make_learner
 from belated.checks.suite import require
-from belated.episode import Episode, Floats, Ints, Policy
+from belated.episode import Episode, Floats, Policy
 from belated.learner.bases.base import BaseAlgorithm
-from belated.learner.counts import Counts, to_dense
 from belated.learner.learner import Learner
-from belated.learner.plan import Plan, Planner
-from belated.learner.updaters import Active
+from belated.learner.plan import Planner
 from belated.learner.updaters.updater import Updater
-from belated.options import Planning, Stages
+from belated.simulation.compiled_run import why_not_compiled
+from belated.simulation.run import Run
+from belated.simulation.setting import Setting
 
+SEED: Final = 3
 BATCH_EPISODES: Final = 4
 """Number of episodes whose feedback arrives at the same time."""
 
 
-def make_learner(
-    base: BaseAlgorithm | Planner,
-    case: Case,
-    *,
-    updater: Updater | None = None,
-    planning: Planning = "auto",
-    stages: Stages = "each",
-) -> Learner:
-    """Return a new learner without observations.
+def compile_obstacle(setting: Setting) -> str | None:
+    """Return the reason why the compiled engine cannot run `setting`, or None if it can."""
+    return why_not_compiled(setting.problem(0), 1)
 
-    Parameters
-    ----------
-    base : Base or Planner
-        Base of the learner.
-    case : Case
-        Problem whose shape and rewards are used; its observations are ignored.
-    updater : Updater, optional
-        Updater of the learner; active updating if not given.
-    planning, stages
-        Options of `Learner` with the same names.
 
-    Returns
-    -------
-    Learner
-        The new learner.
+def fastest_engine(setting: Setting) -> Literal["compiled", "reference"]:
+    """Return the engine that `engine="auto"` selects for `setting`. No warning is issued."""
+    return "compiled" if compile_obstacle(setting) is None else "reference"
+
+
+def require_equal_runs(who: str, setting: Setting) -> None:
+    """Raise AssertionError unless all engines and planning modes give the same run of `setting`.
+
+    Results must be bit-identical. `who` is the name of the checked object in messages.
     """
-    return Learner(
-        case.shape,
-        base=base,
-        updater=updater or Active(),
-        rewards=case.rewards,
-        episodes=EPISODES,
-        planning=planning,
-        stages=stages,
-    )
+    expected: Run | None = None
+    fastest = fastest_engine(setting)
+    engines = dict.fromkeys(("reference", fastest))
+    traced = product(engines, ("full", "incremental", "auto"), (True,))
+    # without a trace, values that no result depends on need not be computed
+    for engine, planning, trace in [*traced, (fastest, "auto", False)]:
+        options = {"engine": engine, "planning": planning, "every": 1, "trace": trace}
+        run = replace(setting, **options).run(SEED)
+        expected = expected or run
+        field = first_difference(expected if trace else replace(expected, policies=None), run)
+        require(
+            field is None,
+            f"{who} gives a different {field} with the {engine} engine and {planning} planning "
+            "than with the reference engine and full planning; they must be equal to the bit.",
+        )
 
 
-def current_plan(learner: Learner) -> Plan:
-    """Return the current plan of `learner`."""
-    table = learner.snapshot()["instances"][0]["table"]
-    return Plan(table["actions"], table["q"].reshape(learner.shape.table), table["v"])
-
-
-def current_counts(learner: Learner) -> tuple[Ints, Ints, Floats]:
-    """Return visits N', transitions M' and rewards, from which `learner` plans, as dense arrays."""
-    state = learner.snapshot()["instances"][0]
-    n, m = to_dense(learner.shape, Counts(**state["counts"]))
-    return n, m, state["rewards"].reshape(learner.shape.table)
-
-
-def plans_equal(plan: Plan, other: Plan) -> bool:
-    """Return whether `plan` and `other` are bit-identical."""
-    return all(
-        np.array_equal(getattr(plan, name), getattr(other, name)) for name in ("policy", "q", "v")
-    )
+def first_difference(run: Run, other: Run) -> str | None:
+    """Return the name of the first field in which `run` and `other` differ, or None if equal."""
+    for field in fields(Run):
+        if not np.array_equal(getattr(run, field.name), getattr(other, field.name)):
+            return field.name
+    return None
 
 
 def require_restorable(
