@@ -12,8 +12,9 @@ from belated.figures.panels import (
     regret_figure,
     thin,
 )
+from belated.figures.studies import episode_panels, final_panels, repeat_undelayed, select
 from belated.figures.styles import PALETTE, line_styles
-from belated.sweep.bands import Band, axis_limit, band, delay_bands, regret_bands
+from belated.sweep.bands import Band, axis_limit, band
 from made_up_runs import MadeUp
 
 LAWS = ("constant", "uniform", "poisson", "geometric")
@@ -26,7 +27,6 @@ LEARNERS = {
 }
 FOUR = {updater: name for updater, name in LEARNERS.items() if updater != "explicit"}
 NOTES = {"title": "A title", "command": "belated reproduce --seeds 3"}
-WHERE = {"world": "chain-5", "base": "figures", "laws": LAWS}
 
 
 @pytest.fixture(scope="module")
@@ -34,14 +34,28 @@ def results():
     return MadeUp(chains=(5,), seeds=4).make()
 
 
+def titles(runs):
+    return np.array([law.capitalize() for law in runs["law"]], object)
+
+
+def names_of(runs):
+    return np.array([LEARNERS[updater] for updater in runs["updater"]], object)
+
+
+def regret_panels(results, learners=LEARNERS):
+    runs = select(results[0], {"mean_delay": 500.0, "updater": list(learners)})
+    return episode_panels(runs, results[1], titles(runs), names_of(runs))
+
+
 @pytest.fixture(scope="module")
 def regret(results):
-    return regret_bands(*results, mean=500, learners=LEARNERS, **WHERE)
+    return regret_panels(results)
 
 
 @pytest.fixture(scope="module")
 def delay(results):
-    return delay_bands(results[0], learners=FOUR, **WHERE)
+    runs = repeat_undelayed(select(results[0], {"updater": list(FOUR)}))
+    return final_panels(runs, "mean_delay", names_of(runs), titles(runs))
 
 
 def means(axes):
@@ -113,17 +127,15 @@ def test_a_learner_far_above_the_others_leaves_the_panel_and_a_note_says_where_t
 
 
 def test_only_the_panels_that_a_line_leaves_have_a_note():
-    runs, curves = MadeUp(
-        chains=(5,), seeds=2, explicit={**dict.fromkeys(LAWS, 0.0), "geometric": 50.0}
-    ).make()
-    panels = regret_bands(runs, curves, mean=500, learners=LEARNERS, **WHERE)
+    explicit = {**dict.fromkeys(LAWS, 0.0), "geometric": 50.0}
+    panels = regret_panels(MadeUp(chains=(5,), seeds=2, explicit=explicit).make())
     figure = regret_figure(panels, **NOTES).draw()
     assert [len(axes.texts) for axes in figure.axes] == [0, 0, 0, 1]
     assert CUT_NOTE in small_print(figure)
 
 
 def test_all_bands_lie_in_the_panels_where_none_is_far_above(results):
-    panels = regret_bands(*results, mean=500, learners=FOUR, **WHERE)
+    panels = regret_panels(results, FOUR)
     figure = regret_figure(panels, **NOTES).draw()
     top = max(line.high.max() for lines in panels.values() for line in lines.values())
     bottom, above = figure.axes[0].get_ylim()
@@ -135,9 +147,7 @@ def test_all_bands_lie_in_the_panels_where_none_is_far_above(results):
 
 def test_a_learner_keeps_its_colour_where_others_are_missing(results, regret):
     names = list(LEARNERS.values())
-    some = regret_bands(
-        *results, mean=500, learners={"lazy:1": "Lazy, α = 1", "lazy:10": "Lazy, α = 10"}, **WHERE
-    )
+    some = regret_panels(results, ["lazy:1", "lazy:10"])
     whole, part = (
         means(regret_figure(panels, order=names, **NOTES).draw().axes[0])
         for panels in (regret, some)

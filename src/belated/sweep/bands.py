@@ -3,15 +3,15 @@
 The runs are `Run` objects, or rows of the stored results of a study.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.episode import Bools, Floats, Ints
+from belated.episode import Floats, Ints
 from belated.simulation.run import Run
 
 TAIL_PROBABILITY = 0.025
@@ -47,15 +47,9 @@ band."""
 Columns = Mapping[str, NDArray[Any]]
 """Table of results: map from the name of a column to its array. All arrays have the same length."""
 
-Published = Mapping[tuple[str, str, float], float]
-"""Map from (updater, law, expected delay), such as ("lazy:10", "poisson", 100), to the published
-final regret."""
-
 Points = Mapping[str, Mapping[str, Mapping[float, float]]]
 """Single points of a figure: map from the title of a panel to a map from the label of a line to a
 map from x coordinates to values."""
-
-PanelPer = Literal["learner", "law"]
 
 
 def band(runs: Sequence[Run]) -> Band:
@@ -118,166 +112,6 @@ def final_band(mean_delay: NDArray[Any], regret: NDArray[Any]) -> Band:
     bands = [quantile_band(x[:1], regret[mean_delay == mean][:, None]) for mean in x]
     parts = (np.concatenate([getattr(b, part) for b in bands]) for part in ("mean", "low", "high"))
     return Band(x, *parts)
-
-
-def regret_bands(
-    runs: Columns,
-    curves: Callable[[str], Columns],
-    *,
-    world: str,
-    base: str,
-    mean: float,
-    laws: Sequence[str],
-    learners: Mapping[str, str],
-) -> Panels:
-    """Return the bands of cumulative regret over episodes, at one expected delay.
-
-    The figure has a panel for each delay law, and each panel a line for each learner.
-
-    Parameters
-    ----------
-    runs : Columns
-        Final results, with one row per run.
-    curves : Callable[[str], Columns]
-        Function that maps the id of a setting to a table with the columns seed, episode and regret,
-        with one row per run and checkpoint.
-    world, base : str
-        World and base to select.
-    mean : float
-        Expected delay to select, in episodes.
-    laws : Sequence[str]
-        Delay laws, in the order of the panels.
-    learners : Mapping[str, str]
-        Map from each updater to show to its label in the legend.
-
-    Returns
-    -------
-    Panels
-        Bands of the lines of each panel. Lines without runs are omitted.
-
-    Raises
-    ------
-    ValueError
-        If several settings match one line.
-    """
-    panels: dict[str, dict[str, Band]] = {}
-    for law in laws:
-        lines = panels.setdefault(law.capitalize(), {})
-        for updater, label in learners.items():
-            rows = select_runs(runs, world=world, base=base, law=law, updater=updater)
-            settings = np.unique(runs["setting"][rows & (runs["mean_delay"] == mean)].astype(str))
-            if settings.size > 1:
-                raise ValueError(
-                    f"{settings[0]} and {settings[1]} have the same world, base, law, expected "
-                    "delay and updater; a line shows one setting."
-                )
-            if settings.size:
-                lines[label] = curve_band(curves(str(settings[0])))
-    return panels
-
-
-def delay_bands(
-    runs: Columns,
-    *,
-    world: str,
-    base: str,
-    laws: Sequence[str],
-    learners: Mapping[str, str],
-    per: PanelPer = "learner",
-) -> Panels:
-    """Return the bands of final regret against the expected delay.
-
-    Parameters
-    ----------
-    runs : Columns
-        Final results, with one row per run.
-    world, base : str
-        World and base to select.
-    laws : Sequence[str]
-        Delay laws, in the order of the figure.
-    learners : Mapping[str, str]
-        Map from each updater to show to its label in the figure.
-    per : {"learner", "law"}
-        Kind of the panels. "learner": a panel for each learner with a line for each law, as in the
-        paper. "law": a panel for each law with a line for each learner.
-
-    Returns
-    -------
-    Panels
-        Bands of the lines of each panel. Lines without runs are omitted.
-    """
-    panels: dict[str, dict[str, Band]] = {}
-    for panel, line, updater, law in panel_lines(laws, learners, per):
-        lines = panels.setdefault(panel, {})
-        rows = select_runs(runs, world=world, base=base, law=law, updater=updater)
-        if rows.any():
-            lines[line] = final_band(runs["mean_delay"][rows], runs["total_regret"][rows])
-    return panels
-
-
-def published_points(
-    published: Published,
-    *,
-    laws: Sequence[str],
-    learners: Mapping[str, str],
-    per: PanelPer = "learner",
-) -> Points:
-    """Return the published values, assigned to the panels and lines of `delay_bands`.
-
-    Parameters
-    ----------
-    published : Published
-        Published final regrets.
-    laws, learners, per
-        As in `delay_bands`.
-
-    Returns
-    -------
-    Points
-        Published values of each line of each panel, with the expected delay as x coordinate. A line
-        without published values has an empty mapping.
-    """
-    panels: dict[str, dict[str, dict[float, float]]] = {}
-    for panel, line, updater, law in panel_lines(laws, learners, per):
-        panels.setdefault(panel, {})[line] = {
-            key[2]: value for key, value in sorted(published.items()) if key[:2] == (updater, law)
-        }
-    return panels
-
-
-def select_runs(runs: Columns, *, world: str, base: str, law: str, updater: str) -> Bools:
-    """Return a mask of the runs with a given world, base, law and updater.
-
-    Runs without delay match every law.
-
-    Parameters
-    ----------
-    runs : Columns
-        Final results, with one row per run.
-    world, base, law, updater : str
-        Required values of the columns with these names.
-
-    Returns
-    -------
-    Bools
-        Whether each run is selected, with one entry per run.
-    """
-    same_law = (runs["law"] == law) | (runs["mean_delay"] == 0)
-    rest = (runs["world"] == world) & (runs["base"] == base) & (runs["updater"] == updater)
-    return np.asarray(same_law & rest, np.bool_)
-
-
-def panel_lines(
-    laws: Sequence[str], learners: Mapping[str, str], per: PanelPer
-) -> list[tuple[str, str, str, str]]:
-    """Return (title of panel, label of line, updater, law) for each learner under each law.
-
-    `learners` maps updaters to labels. If `per` is "learner", each panel shows one learner with a
-    line for each law. If `per` is "law", each panel shows one law with a line for each learner.
-    """
-    if per == "learner":
-        return [(name, law.capitalize(), u, law) for u, name in learners.items() for law in laws]
-    return [(law.capitalize(), name, u, law) for law in laws for u, name in learners.items()]
 
 
 def axis_limit(panels: Panels) -> float | None:

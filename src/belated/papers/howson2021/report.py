@@ -1,13 +1,17 @@
 """Figures, comparison with the published numbers, and HTML report of a reproduction."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from belated.figures.panels import PanelFigure, delay_figure, regret_figure
 from belated.figures.report import Section, citation, provenance, write_report
+from belated.figures.studies import episode_panels, final_panels, repeat_undelayed, take
 from belated.papers.howson2021.claims import Verdict, all_claims
 from belated.papers.howson2021.grid import (
     LAWS,
@@ -26,9 +30,8 @@ from belated.papers.howson2021.tables import (
     figure_table,
     shape_table,
 )
-from belated.sweep.bands import Panels, Points, delay_bands, published_points, regret_bands
+from belated.sweep.bands import Columns
 from belated.sweep.results import Results
-from belated.sweep.store import Columns
 
 TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduced"
 
@@ -107,56 +110,67 @@ class PaperReport:
         verdicts = all_claims(runs, results.curves, Measurements.load(results.store.folder))
         return cls(results, runs, variant, command, comparisons, verdicts)
 
-    def panels(self, figure: Figure) -> tuple[Panels, Sequence[str], Points | None]:
-        """Return the panels of `figure`, the labels of its lines, and the published points.
+    def describe(self, figure: Figure) -> PanelFigure:
+        """Return the panels, lines and labels of `figure`."""
+        if figure.mean is None:
+            return self._delay_figure(figure)
+        world = f"chain-{figure.states}"
+        paid_right = f"{LEARNERS['explicit']}, {world}{PAID_RIGHT_SUFFIX}"
+        shown = {(world, updater): name for updater, name in LEARNERS.items()}
+        shown[world + PAID_RIGHT_SUFFIX, "explicit"] = paid_right
+        runs, lines = self._select(shown, figure.mean)
+        found = episode_panels(runs, self.results.curves, _law_titles(runs), lines)
+        return regret_figure(
+            {law.capitalize(): found.get(law.capitalize(), {}) for law in LAWS},
+            title=figure.title,
+            command=self.command,
+            order=[*LEARNERS.values(), *([paid_right] if paid_right in lines else [])],
+        )
 
-        The labels are in the order of the legend. The points are None if `figure` does not show
-        published values.
+    def _delay_figure(self, figure: Figure) -> PanelFigure:
+        """Return the panels of `figure`, which shows delay dependence, with the published values.
+
+        There is a panel for each learner, with a line for each law.
         """
         world = f"chain-{figure.states}"
-        if figure.mean is not None:
-            paid_right = world + PAID_RIGHT_SUFFIX
-            name = f"{LEARNERS['explicit']}, {paid_right}"
-            panels, extra = (
-                regret_bands(
-                    self.runs,
-                    self.results.curves,
-                    world=chain,
-                    base=self.variant,
-                    mean=figure.mean,
-                    laws=LAWS,
-                    learners=learners,
-                )
-                for chain, learners in ((world, LEARNERS), (paid_right, {"explicit": name}))
-            )
-            lines = {law: {**panels[law], **extra[law]} for law in panels}
-            shown = [*LEARNERS.values(), *([name] if any(extra.values()) else [])]
-            return lines, shown, None
-        points = None
+        shown = {(world, updater): name for updater, name in DELAY_FIGURE_LEARNERS.items()}
+        chosen, names = self._select(shown)
+        runs = repeat_undelayed({**chosen, "learner": names})
+        found = final_panels(runs, "mean_delay", runs["learner"], _law_titles(runs))
+        points: dict[str, dict[str, dict[float, float]]] = {}
         if any(row.comparable for row in self.comparisons if row.states == figure.states):
-            values: dict[tuple[str, str, float], float] = {
-                (updater, law, mean): value
-                for (states, updater, law, mean), value in PUBLISHED.items()
-                if states == figure.states
-            }
-            points = published_points(values, laws=LAWS, learners=DELAY_FIGURE_LEARNERS)
-        panels = delay_bands(
-            self.runs, world=world, base=self.variant, laws=LAWS, learners=DELAY_FIGURE_LEARNERS
+            for (states, updater, law, mean), value in PUBLISHED.items():
+                if states == figure.states:
+                    lines = points.setdefault(DELAY_FIGURE_LEARNERS[updater], {})
+                    lines.setdefault(law.capitalize(), {})[mean] = value
+        return delay_figure(
+            {name: found.get(name, {}) for name in DELAY_FIGURE_LEARNERS.values()},
+            title=figure.title,
+            command=self.command,
+            order=[law.capitalize() for law in LAWS],
+            published=points,
         )
-        return panels, [law.capitalize() for law in LAWS], points
+
+    def _select(
+        self, shown: Mapping[tuple[str, str], str], mean: float | None = None
+    ) -> tuple[Columns, NDArray[Any]]:
+        """Return the runs to show under the paper's laws, and the label of the line of each.
+
+        `shown` maps pairs of a world and an updater to labels. If `mean` is given, only runs with
+        this expected delay are returned.
+        """
+        pairs = list(zip(self.runs["world"], self.runs["updater"], strict=True))
+        kept = np.isin(self.runs["law"].astype(str), LAWS) & (self.runs["base"] == self.variant)
+        kept &= np.array([pair in shown for pair in pairs])
+        if mean is not None:
+            kept &= self.runs["mean_delay"] == mean
+        rows = np.flatnonzero(kept)
+        return take(self.runs, rows), np.array([shown[pairs[row]] for row in rows], object)
 
     def draw(self, figure: Figure, folder: Path) -> list[Path]:
         """Draw `figure` as PDF and PNG in `folder`, and return the paths of both files."""
         path = folder / f"{figure.number:02}-{figure.name}"
         return self.describe(figure).save(path)
-
-    def describe(self, figure: Figure) -> PanelFigure:
-        """Return the panels, lines and labels of `figure`."""
-        panels, order, points = self.panels(figure)
-        title, command = figure.title, self.command
-        if figure.kind == "regret":
-            return regret_figure(panels, title=title, command=command, order=order)
-        return delay_figure(panels, title=title, command=command, order=order, published=points)
 
     def write(self, path: Path) -> Path:
         """Write the HTML report to the file `path`, and return the path."""
@@ -235,3 +249,7 @@ class PaperReport:
             "Versions": "; ".join(versions),
             "Machine": "; ".join(machines),
         }
+
+
+def _law_titles(runs: Columns) -> NDArray[Any]:
+    return np.array([law.capitalize() for law in runs["law"]], object)
