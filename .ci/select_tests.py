@@ -39,7 +39,6 @@ SLOW = frozenset(
         "tests/equivalence/test_definition.py",
         "tests/equivalence/test_engines.py",
         "tests/equivalence/test_late_ways.py",
-        "tests/figures/test_multipanel.py",
         "tests/learner/test_every_base.py",
         "tests/learner/test_partial_feedback.py",
         "tests/service/test_openapi.py",
