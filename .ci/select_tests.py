@@ -27,7 +27,7 @@ CORE = (
     "tests/service/test_episodes.py",
     "tests/simulation/test_many.py",
     "tests/sweep/test_cell.py",
-    "tests/theory/test_epochs.py",
+    "tests/theory/test_alpha.py",
     "tests/equivalence/test_definition.py::test_every_way_to_run_does_what_is_defined",
 )
 """Tests that run every time: a second or two for each package."""
