@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import belated as bl
-from belated.mdp.riverswim import riverswim
+from belated.mdp.classics import riverswim
 
 FOLDER = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))

@@ -6,7 +6,7 @@ import pytest
 
 import belated as bl
 from belated import checks
-from belated.mdp.chain import chain
+from belated.mdp.classics import chain
 
 SUITES = [
     (checks.base_checks, checks.check_base, bl.UCRL2()),

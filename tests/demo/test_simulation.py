@@ -11,7 +11,7 @@ from belated.client import Client, OpenEpisode, ServiceError
 from belated.demo.clinic import VISITS
 from belated.demo.schedule import FeedbackSchedule
 from belated.demo.simulation import ClinicSimulation
-from belated.demo.statistics import HEADER, DemoStatistics
+from belated.demo.status import HEADER, DemoStatistics
 from demo.policies import constant_policy
 
 SCHEDULE = FeedbackSchedule(mean_delay=10, never=0.1, seed=3)

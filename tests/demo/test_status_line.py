@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from belated.demo.status_line import OTHER_INTERVAL_S, TERMINAL_INTERVAL_S, StatusLine
+from belated.demo.status import OTHER_INTERVAL_S, TERMINAL_INTERVAL_S, StatusLine
 
 
 class Clock:

@@ -18,7 +18,7 @@ from belated.exact.values import (
     policy_value,
     q_value,
 )
-from belated.mdp.chain import chain
+from belated.mdp.classics import chain
 from belated.mdp.model import MDP
 
 TIGHT = {"rtol": 0, "atol": 1e-12}

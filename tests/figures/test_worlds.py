@@ -10,10 +10,8 @@ import belated as bl
 from belated.figures.world_arrows import GREY, action_colour
 from belated.figures.world_layouts import TERMINAL_COLOUR
 from belated.figures.worlds import build_figure, check_drawable, draw_world
-from belated.mdp.deep_sea import deep_sea
-from belated.mdp.garnet import garnet
+from belated.mdp.classics import deep_sea, garnet, riverswim
 from belated.mdp.gridworld import gridworld
-from belated.mdp.riverswim import riverswim
 
 NOTES = {"title": "A title", "command": "belated show chain-5 --plot x"}
 SIDEWAYS = ("left", "right")

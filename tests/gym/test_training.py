@@ -7,7 +7,7 @@ import pytest
 import belated as bl
 from belated.delays import constant, geometric
 from belated.gym import DelayedFeedback, WorldEnv, train
-from belated.mdp.deep_sea import deep_sea
+from belated.mdp.classics import deep_sea
 from belated.mdp.gymnasium import from_gymnasium
 
 LAKE = "FrozenLake-v1"

@@ -5,7 +5,7 @@ import pytest
 
 import belated as bl
 from belated.html import format_cell
-from belated.mdp.garnet import garnet
+from belated.mdp.classics import garnet
 from belated.mdp.html import describe_html
 
 

@@ -5,10 +5,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.mdp.deep_sea import deep_sea
-from belated.mdp.garnet import garnet
+from belated.mdp.classics import deep_sea, garnet, riverswim
 from belated.mdp.gridworld import gridworld
-from belated.mdp.riverswim import riverswim
 from belated.mdp.worlds import WORLD_FAMILIES, MissingExtraError, example_worlds, parse_name
 
 BUILT_IN = [family for family in WORLD_FAMILIES if family.requires is None]

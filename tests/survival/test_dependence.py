@@ -11,8 +11,8 @@ from belated.survival.dependence import (
     adjust,
     compare_groups,
     correlate_return,
+    log_rank,
 )
-from belated.survival.log_rank import log_rank
 from survival.cohorts import detected, independent_p
 
 

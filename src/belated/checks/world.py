@@ -45,7 +45,7 @@ def world_checks(world: MDP, *, without: Collection[str] = ()) -> list[Check]:
 
     Examples
     --------
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> [check.name for check in world_checks(chain(3))]
     ['has_attainable_value', 'matches_value', 'engines_agree']
     """

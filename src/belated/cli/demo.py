@@ -134,8 +134,7 @@ def run_clinic(
     from belated.client import Client, ServiceError
     from belated.demo.clinic import PROBLEM
     from belated.demo.simulation import NAME, ClinicSimulation
-    from belated.demo.statistics import HEADER
-    from belated.demo.status_line import StatusLine
+    from belated.demo.status import HEADER, StatusLine
 
     client = Client(url)
     try:

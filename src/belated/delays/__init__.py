@@ -1,6 +1,6 @@
 """Delay laws, and the queue that stores feedback in flight until its arrival."""
 
-from belated.delays.calendar import with_calendar
+from belated.delays.calendar import by_time, weekly, with_calendar
 from belated.delays.dependent import DependentLaw, by_action, by_return, by_state
 from belated.delays.laws import (
     NEVER,
@@ -17,7 +17,6 @@ from belated.delays.laws import (
 )
 from belated.delays.mixture import mixture
 from belated.delays.queue import Queue
-from belated.delays.schedule import by_time, weekly
 from belated.delays.selector import Selector
 
 __all__ = [

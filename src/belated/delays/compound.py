@@ -36,9 +36,9 @@ def parse_compound(text: str) -> Law:
 
     Raises ValueError if the text has another form, or if a law or number in it is invalid.
     """
+    from belated.delays.calendar import by_time, weekly
     from belated.delays.dependent import by_action, by_return, by_state
     from belated.delays.mixture import mixture
-    from belated.delays.schedule import by_time, weekly
 
     head, _, rest = text.partition(":")
     if head in ("never", "weekly"):

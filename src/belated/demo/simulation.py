@@ -11,7 +11,7 @@ from belated.client import Client, OpenEpisode, ServiceError
 from belated.delays.queue import Queue
 from belated.demo.clinic import PROBLEM, VISITS, Outcome, best_value, treat
 from belated.demo.schedule import Delivery, FeedbackSchedule
-from belated.demo.statistics import DemoStatistics
+from belated.demo.status import DemoStatistics
 
 NAME: Final[str] = PROBLEM["name"]
 

@@ -201,7 +201,7 @@ def expectation(weights: Floats, values: Floats) -> float:
 def optimal_table(world: MDP) -> Floats:
     """Return the optimal values V*_h(s) of `world`, shape (H + 1, S); the last row is 0.
 
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> optimal_table(chain(2))
     array([[0.5, 1.5],
            [0. , 1. ],
@@ -237,7 +237,7 @@ def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
 
     Examples
     --------
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> policy_table(chain(2), [[0, 0], [0, 0]])
     array([[0., 1.],
            [0., 1.],
@@ -264,7 +264,7 @@ def optimal_value(world: MDP | str) -> float:
     This is the expectation of V*_1 over the distribution of the first state. `world` is an MDP, or
     its name such as "chain-5".
 
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> round(optimal_value(chain(5)), 12)
     0.4096
     """
@@ -278,7 +278,7 @@ def optimal_actions(world: MDP | str) -> Bools:
     In case of a tie, several actions are optimal. Only allowed actions are optimal. In a terminal
     state, only action 0 is optimal.
 
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> optimal_actions(chain(3))[:, 0].astype(int)  # right while there is time, then either
     array([[0, 1],
            [1, 1],
@@ -307,7 +307,7 @@ def policy_value(world: MDP | str, policy: Policy | ArrayLike) -> float:
     This is the expectation of V^pi_1 over the distribution of the first state. `policy` is a
     Policy; or integer actions, shape (H, S); or probabilities of actions, shape (H, S, A).
 
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> round(policy_value(chain(5), np.ones((5, 5), int)), 12)
     0.4096
     """

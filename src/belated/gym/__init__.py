@@ -16,8 +16,7 @@ except ImportError:
     raise ImportError(missing_extra("belated.gym", "gymnasium", "gym")) from None
 
 from belated.gym.delayed import DelayedFeedback
-from belated.gym.environment import WorldEnv
-from belated.gym.registration import register
+from belated.gym.environment import WorldEnv, register
 from belated.gym.training import Training, train
 
 __all__ = ["DelayedFeedback", "Training", "WorldEnv", "train"]

@@ -72,7 +72,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     Examples
     --------
     >>> from belated.delays import constant
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> env = DelayedFeedback(WorldEnv(chain(2)), constant(1))
     >>> for k in (1, 2, 3):
     ...     _, info = env.reset(seed=k)

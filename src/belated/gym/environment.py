@@ -1,14 +1,40 @@
-"""Gymnasium environment that simulates a world."""
+"""Gymnasium environment that simulates a world, and the registration of belated's worlds."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
 
 from belated.episode import Floats
+from belated.mdp.classics import chain, deep_sea, garnet, riverswim
+from belated.mdp.gridworld import gridworld
 from belated.mdp.model import DRAWS, MDP, mean_reward, row_of
 from belated.mdp.play import draw, draw_reward
+
+ENVIRONMENTS: Final[dict[str, dict[str, Any]]] = {
+    "belated/Chain-v0": {"world": "chain", "states": 30},
+    "belated/RiverSwim-v0": {"world": "riverswim", "states": 6},
+    "belated/DeepSea-v0": {"world": "deep_sea", "size": 10},
+    "belated/Garnet-v0": {
+        "world": "garnet",
+        "states": 20,
+        "actions": 3,
+        "horizon": 10,
+        "branching": 4,
+    },
+    "belated/GridWorld-v0": {"world": "gridworld", "rows": 5, "columns": 5, "horizon": 20},
+}
+"""Map from the id of each registered environment to the default arguments of `make_env`."""
+
+WORLDS: Final[dict[str, Callable[..., MDP]]] = {
+    "chain": lambda states, **options: chain(states, **options),
+    "riverswim": riverswim,
+    "deep_sea": deep_sea,
+    "garnet": garnet,
+    "gridworld": gridworld,
+}
 
 Outcomes = list[tuple[float, int, float, bool]]
 """List of the possible outcomes of a step. Each outcome is a tuple (probability, next state, mean
@@ -33,7 +59,7 @@ class WorldEnv(gymnasium.Env[Any, Any]):
 
     Examples
     --------
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> env = WorldEnv(chain(3))
     >>> env.reset(seed=7)
     (0, {'step': 0})
@@ -125,3 +151,15 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         terminal = self.world.shape.terminal
         outcomes = zip(prob.tolist(), succ.tolist(), strict=True)
         return [(p, y, reward, y in terminal) for p, y in outcomes]
+
+
+def register() -> None:
+    """Register the environments in `ENVIRONMENTS` that are not registered yet."""
+    for id, defaults in ENVIRONMENTS.items():
+        if id not in gymnasium.registry:
+            gymnasium.register(id, entry_point=f"{__name__}:make_env", kwargs=defaults)
+
+
+def make_env(world: str, **options: Any) -> WorldEnv:
+    """Return the environment of a world in `WORLDS`, such as `bl.chain(states)` for "chain"."""
+    return WorldEnv(WORLDS[world](**options))

@@ -28,7 +28,7 @@ def describe_html(world: MDP) -> str:
     The description contains a table of transitions and rewards if the world is time-homogeneous
     and has at most MAX_TRANSITION_ROWS (state, action) pairs.
 
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> text = describe_html(chain(30))
     >>> "<th" in text, "<script" in text, "successors</th><td" in text
     (True, False, True)
@@ -48,7 +48,7 @@ def summary(world: MDP) -> dict[str, str]:
     The properties are size, transitions, successors, rewards and first state, and if there are any,
     the terminal states and the states with forbidden actions.
 
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> summary(chain(30))["size"]
     '30 states, 2 actions, 30 steps'
     """
@@ -91,7 +91,7 @@ def describe_start(world: MDP) -> str:
 
     If there are more than MAX_LISTED_STATES possible first states, the text gives their number.
 
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> describe_start(chain(30))
     '0'
     """

@@ -66,7 +66,7 @@ def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:
 
     Examples
     --------
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> left = Policy(np.zeros((5, 5), np.int32))
     >>> play(chain(5), left, seed=7, episode=1).states
     array([0, 0, 0, 0, 0, 0])

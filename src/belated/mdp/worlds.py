@@ -19,15 +19,11 @@ from importlib.util import find_spec
 from typing import Final, Literal
 
 from belated.extras import install_command, missing_extra
-from belated.mdp.bandit import bandit, parse_bandit
-from belated.mdp.chain import chain
-from belated.mdp.deep_sea import deep_sea
-from belated.mdp.garnet import garnet
+from belated.mdp.classics import bandit, chain, deep_sea, garnet, parse_bandit, riverswim
 from belated.mdp.gridworld import gridworld
 from belated.mdp.gymnasium import from_gymnasium
 from belated.mdp.icu_sepsis import ACTIONS, icu_sepsis
 from belated.mdp.model import MDP
-from belated.mdp.riverswim import riverswim
 from belated.names import Named, Names
 
 Layout = Literal["row", "steps", "ring"] | tuple[int, int]

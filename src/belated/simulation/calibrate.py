@@ -295,7 +295,7 @@ def calibrate(
     Examples
     --------
     >>> from belated.learner.bases import UCBVI_CH
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> found = calibrate(chain(3), base=UCBVI_CH(), episodes=100, seeds=range(20))
     >>> found.held >= 19, found.at_floor
     (True, False)

@@ -70,7 +70,7 @@ def simulate_many(
     --------
     >>> from belated.learner.bases import UCRL2
     >>> from belated.learner.updaters import Active
-    >>> from belated.mdp.chain import chain
+    >>> from belated.mdp.classics import chain
     >>> learner = {"base": UCRL2(scale=0.1), "updater": Active()}
     >>> [run.seed for run in simulate_many(chain(3), **learner, episodes=50, seeds=range(3))]
     [0, 1, 2]

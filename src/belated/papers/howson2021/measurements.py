@@ -24,7 +24,7 @@ from belated.learner.bases import EpsilonGreedy
 from belated.learner.feedback import Feedback, whole_episode
 from belated.learner.learner import Learner
 from belated.learner.updaters import Active
-from belated.mdp.chain import chain
+from belated.mdp.classics import chain
 from belated.mdp.play import play
 from belated.papers.howson2021.grid import LAWS
 from belated.simulation.setting import Setting

@@ -9,12 +9,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import belated as bl
-from belated.gym.registration import ENTRY_POINTS, register
-from belated.mdp.deep_sea import deep_sea
-from belated.mdp.garnet import garnet
+from belated.gym.environment import ENVIRONMENTS, register
+from belated.mdp.classics import deep_sea, garnet, riverswim
 from belated.mdp.gridworld import gridworld
 from belated.mdp.gymnasium import from_gymnasium
-from belated.mdp.riverswim import riverswim
 
 ASKED = {
     "belated/Chain-v0": {"states": 5, "reward_on": "state_right"},
@@ -32,13 +30,13 @@ EXPECTED = {
 }
 
 
-@pytest.mark.parametrize("id", ENTRY_POINTS)
+@pytest.mark.parametrize("id", ENVIRONMENTS)
 @pytest.mark.parametrize("asked", [False, True], ids=["plain", "asked"])
 def test_gymnasiums_checks_pass_without_a_warning(id, asked):
     check_env(gymnasium.make(id, **(ASKED[id] if asked else {})).unwrapped)
 
 
-@pytest.mark.parametrize("id", ENTRY_POINTS)
+@pytest.mark.parametrize("id", ENVIRONMENTS)
 def test_a_whole_episode_passes_the_passive_checks(id):
     env = gymnasium.make(id)
     env.reset(seed=1)
@@ -51,7 +49,7 @@ def test_a_whole_episode_passes_the_passive_checks(id):
     assert steps == env.unwrapped.world.shape.horizon
 
 
-@pytest.mark.parametrize("id", ENTRY_POINTS)
+@pytest.mark.parametrize("id", ENVIRONMENTS)
 def test_arguments_reach_the_world_and_its_table_gives_it_back(id):
     expected = EXPECTED[id]
     back = from_gymnasium(gymnasium.make(id, **ASKED[id]), horizon=expected.shape.horizon)
