@@ -47,7 +47,7 @@ def dense_optimum(p, r, horizon):
     """Return V*_1(s) of a homogeneous world for each state."""
     v = np.zeros(len(r))
     for _ in range(horizon):
-        v = np.array([max(r[s, a] + p[s, a] @ v for a in range(2)) for s in range(len(r))])
+        v = (r + p @ v).max(axis=1)
     return v
 
 
