@@ -9,9 +9,9 @@ import numpy as np
 
 from belated.episode import Floats
 from belated.mdp.worlds import world as parse_world
-from belated.papers.exponents import fit_exponent
 from belated.papers.statistics import mean_interval
 from belated.theory.table import find_row
+from exponents import fit_exponent
 from measured import Measured
 
 BASES = ("ucrl2", "ucbvi-ch")

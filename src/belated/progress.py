@@ -34,28 +34,6 @@ MIN_SHARE: Final = 0.01
 T = TypeVar("T")
 
 
-class TimeLeft:
-    """Estimate of the remaining time of a task, assuming that it works at a constant rate.
-
-    The time before the first unit of work is done, such as the time of compilation, is not counted.
-    """
-
-    def __init__(self) -> None:
-        self._began_s = 0.0  # last time at which no work was done
-
-    def estimate(self, seconds: float, share: float) -> float | None:
-        """Return the remaining time in seconds, or None if too little is done for an estimate.
-
-        `seconds` is the time since the start of the task, and `share` the share of its work that is
-        done, in [0, 1].
-        """
-        if share <= 0:
-            self._began_s = seconds
-        if share < MIN_SHARE:
-            return None
-        return (seconds - self._began_s) * (1 / share - 1)
-
-
 class Progress:
     """Context manager that shows the progress of a task, in a notebook or on stderr.
 
@@ -91,7 +69,7 @@ class Progress:
         self._visible = False
         self._printed = ""  # last line
         self._bar: Bar | None = None
-        self._time_left = TimeLeft()
+        self._began_s = 0.0  # last time at which no work was done
 
     def __enter__(self) -> Self:
         self._start = self._clock()
@@ -103,11 +81,12 @@ class Progress:
 
         The remaining time is estimated from `share`, the share of the work that is done, in [0, 1].
         By default it is `done` divided by the total; pass another value if units take different
-        times. The display is updated if enough time has passed since its last update.
+        times. The time before the first unit is done, such as that of compilation, is not counted.
+        The display is updated if enough time has passed since its last update.
         """
         self.done = done
         seconds = self._clock() - self._start
-        left_s = self._time_left.estimate(
+        left_s = self.estimate_left(
             seconds, min(done, self.total) / max(self.total, 1) if share is None else share
         )
         if seconds < self._next_s:
@@ -127,6 +106,16 @@ class Progress:
             text = f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}"
             if text != self._printed:  # the same while nothing is done, such as during compilation
                 self._print(text)
+
+    def estimate_left(self, seconds: float, share: float) -> float | None:
+        """Return the remaining time in seconds, or None if too little is done for an estimate.
+
+        `seconds` is the time since the start, and `share` the share of the work that is done, in
+        [0, 1]. The work is assumed to have a constant rate.
+        """
+        if share <= 0:
+            self._began_s = seconds
+        return (seconds - self._began_s) * (1 / share - 1) if share >= MIN_SHARE else None
 
     def advance(self, units: int = 1) -> None:
         """Add `units` to the number of finished units; the display is updated as by `update`."""

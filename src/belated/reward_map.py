@@ -2,13 +2,15 @@
 
 import math
 from dataclasses import dataclass
-from typing import overload
+from typing import TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.check import check_number
 from belated.episode import Episode, Floats
+
+V = TypeVar("V", float, Floats)
 
 
 @dataclass(frozen=True)
@@ -56,27 +58,15 @@ class Affine:
             return cls()
         return cls(high - low if high > low else 1.0, low)
 
-    @overload
-    def original(self, value: float, steps: int = 1) -> float: ...
-    @overload
-    def original(self, value: Floats, steps: int = 1) -> Floats: ...
-    def original(self, value: float | Floats, steps: int = 1) -> float | Floats:
+    def original(self, value: V, steps: int = 1) -> V:
         """Convert `value`, a sum of `steps` rewards or its expectation, to original units."""
         return self.scale * value + self.shift * steps
 
-    @overload
-    def unit(self, value: float, steps: int = 1) -> float: ...
-    @overload
-    def unit(self, value: Floats, steps: int = 1) -> Floats: ...
-    def unit(self, value: float | Floats, steps: int = 1) -> float | Floats:
+    def unit(self, value: V, steps: int = 1) -> V:
         """Convert `value`, a sum of `steps` original rewards, to a sum of rewards in [0, 1]."""
         return (value - self.shift * steps) / self.scale
 
-    @overload
-    def difference(self, gap: float) -> float: ...
-    @overload
-    def difference(self, gap: Floats) -> Floats: ...
-    def difference(self, gap: float | Floats) -> float | Floats:
+    def difference(self, gap: V) -> V:
         """Convert `gap`, a difference of two values such as regret, to original units."""
         return self.scale * gap
 
@@ -138,11 +128,7 @@ class ScaledRewards:
         unit = self.reward_map.unit(values)
         return unit if values.ndim else float(unit)
 
-    @overload
-    def restore(self, value: float, *, steps: int) -> float: ...
-    @overload
-    def restore(self, value: Floats, *, steps: int) -> Floats: ...
-    def restore(self, value: float | Floats, *, steps: int) -> float | Floats:
+    def restore(self, value: V, *, steps: int) -> V:
         """Return a value or regret in original units.
 
         Parameters

@@ -7,7 +7,7 @@ import pytest
 
 from belated.episode import Shape
 from belated.papers.howson2021.grid import PRESETS, cells
-from belated.progress import TimeLeft
+from belated.progress import Progress
 from belated.sweep.cell import Cell
 from belated.sweep.cost import SweepWork, expected_cost
 
@@ -45,8 +45,8 @@ def estimates(todo: Sequence[Cell]) -> Iterator[tuple[float, float | None]]:
     """
     work = SweepWork(todo, {cell.setting: chain_shape(cell) for cell in todo})
     order = sorted(todo, key=lambda cell: work.expected[cell.id], reverse=True)
-    time_left = TimeLeft()
-    time_left.estimate(COMPILATION_S, 0.0)
+    progress = Progress("cells", total=1, shown=False)
+    progress.estimate_left(COMPILATION_S, 0.0)
     waiting = iter(order)
     running = [(COMPILATION_S + seconds_of(cell), cell.id, COMPILATION_S, cell)
                for cell in (next(waiting), next(waiting))]  # fmt: skip
@@ -59,7 +59,7 @@ def estimates(todo: Sequence[Cell]) -> Iterator[tuple[float, float | None]]:
             end = now + seconds_of(following)
             heapq.heappush(running, (end, following.id, now, following))
         shares = {id: (now - start) / (end - start) for end, id, start, _ in running}
-        yield now, time_left.estimate(now, work.share(shares))
+        yield now, progress.estimate_left(now, work.share(shares))
 
 
 def test_the_time_left_of_the_reproduction_is_right_from_the_start() -> None:

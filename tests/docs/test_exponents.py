@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from belated.papers.exponents import fit_exponent
+from exponents import fit_exponent
 
 X = np.array([50.0, 100, 200, 400, 800])
 
