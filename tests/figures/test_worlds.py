@@ -7,9 +7,14 @@ from matplotlib.colors import same_color
 from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 
 import belated as bl
-from belated.figures.world_arrows import GREY, action_colour
-from belated.figures.world_layouts import TERMINAL_COLOUR
-from belated.figures.worlds import build_figure, check_drawable, draw_world
+from belated.figures.worlds import (
+    GREY,
+    TERMINAL_COLOUR,
+    action_colour,
+    build_figure,
+    check_drawable,
+    draw_world,
+)
 from belated.mdp.classics import deep_sea, garnet, riverswim
 from belated.mdp.gridworld import gridworld
 

@@ -12,9 +12,9 @@ from belated.papers.howson2021.published import (
     PLATEAUS,
     PUBLISHED,
     compare,
+    compare_shapes,
     summarize,
 )
-from belated.papers.howson2021.shapes import compare_shapes
 from made_up_runs import MadeUp, columns
 
 

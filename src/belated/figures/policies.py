@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from belated.episode import Floats, Policy
 from belated.figures.styles import PALETTE, figure_of
-from belated.figures.world_layouts import VALUE_COLOURS
+from belated.figures.worlds import VALUE_COLOURS
 
 MAX_LABELLED_CELLS: Final = 300
 """Maximum number of cells of a picture in which each cell contains the number of its action."""

@@ -1,17 +1,25 @@
-"""Pictures of small worlds, which show transitions, rewards and optimal actions."""
+"""Pictures of small worlds, which show transitions, rewards and optimal actions.
+
+The states are in a row, in a ring, in a row for each step, or in a grid. The width of an arrow
+grows with the probability of its transition.
+"""
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 
-from belated.figures.styles import RC_PARAMS, add_command, figure_of, save_figure
-from belated.figures.world_layouts import draw_grid, draw_ring, draw_row, draw_steps
+from belated.episode import Bools, Floats
+from belated.exact.values import optimal_actions, optimal_table
+from belated.figures.styles import PALETTE, RC_PARAMS, add_command, figure_of, save_figure
 from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 
@@ -27,7 +35,39 @@ MARGIN_IN: Final = 1.3
 """Total height in inches of the title, the legend, and the command that draws the figure."""
 
 COMMAND_LINE_CHARS: Final = 60
-LAYOUTS: Final = {"row": draw_row, "ring": draw_ring, "steps": draw_steps}
+
+STATE_RADIUS: Final = 0.25
+"""Radius of a state. The unit is the distance between neighbouring states in a row."""
+
+FINAL_STATE_RADIUS: Final = 0.05
+"""Radius of a state that is reached after the last step of an episode.
+
+The unit is the distance between neighbouring states in a row.
+"""
+
+VALUE_COLOURS: Final = LinearSegmentedColormap.from_list("values", ["white", "#8fbfe0"])
+DIRECTIONS: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
+"""Map from the name of an action on a grid to the direction (x, y) of its move."""
+
+START_LINEWIDTH: Final = 2.2
+"""Width of the frame of an initial state, in points."""
+
+UNREACHABLE_COLOUR: Final = "0.35"
+TERMINAL_COLOUR: Final = "0.8"
+
+GREY: Final = "0.6"
+"""Colour of the less important arrows of a picture.
+
+In the layout of steps, they show actions that are not optimal. In a grid, they show moves that an
+optimal action can make in a direction other than its own. The layout of steps also uses this colour
+for the states after the last step.
+"""
+
+LOOP_HALF_ANGLE_RAD: Final = 0.5
+"""Half the angle between the two ends of a loop, seen from the centre of its state, in radians."""
+
+LOOP_BEND: Final = 2.4
+"""Curvature of a loop: twice its height, divided by the distance between its ends."""
 
 
 def draw_world(
@@ -175,3 +215,456 @@ def find_layout(world: MDP) -> Layout | None:
             continue
         return layout
     return None
+
+
+def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
+    """Draw the states in a row.
+
+    Arrows to the right are above the row, and arrows to the left are below the row.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    world : MDP
+        World to draw.
+    names : Sequence[str]
+        Names of the actions.
+    """
+    S, A = world.shape.states, world.shape.actions
+    positions = np.zeros((S, 2))
+    positions[:, 0] = np.arange(S)
+    outward = np.zeros((S, A, 2))
+    outward[..., 1] = np.where(np.arange(A) % 2, 1, -1)
+    draw_graph(axes, world, names, positions, outward, bend=0.35)
+    axes.set(xlim=(-0.7, S - 0.3), ylim=(-0.7, 0.7))
+
+
+def draw_ring(axes: Axes, world: MDP, names: Sequence[str]) -> None:
+    """Draw the states of `world` in a ring on `axes`.
+
+    `names` are the names of the actions, shown in the legend.
+    """
+    S, A = world.shape.states, world.shape.actions
+    angles = np.pi / 2 - 2 * np.pi * np.arange(S) / S
+    radius = 0.8 / math.sin(math.pi / S) if S > 1 else 0.0
+    loops = angles[:, None] + 0.8 * (np.arange(A) - (A - 1) / 2)
+    positions = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    outward = np.stack([np.cos(loops), np.sin(loops)], axis=2)
+    draw_graph(axes, world, names, positions, outward, bend=0.13 if S > 3 else 0.3)
+    extent = radius + 0.75
+    axes.set(xlim=(-extent, extent), ylim=(-extent, extent))
+
+
+def draw_graph(
+    axes: Axes, world: MDP, names: Sequence[str], positions: Floats, outward: Floats, bend: float
+) -> None:
+    """Draw the states at given positions, and an arrow for each possible transition.
+
+    An arrow has the colour of the action.
+
+    Parameters
+    ----------
+    axes, world, names
+        As in `draw_row`.
+    positions : Floats
+        Centres of the states, (S, 2).
+    outward : Floats
+        Unit vectors (S, A, 2). Each points from the centre of a state towards the loop that is
+        drawn for an action that stays in this state.
+    bend : float
+        Curvature of the arrows of the last action; see `draw_arrow`. The arrows of action a have
+        A - a times this curvature.
+    """
+    S, A = world.shape.states, world.shape.actions
+    circles = [draw_state(axes, world, s, positions[s]) for s in range(S)]
+    for s, a in np.argwhere(world.shape.playable[0]).tolist():
+        colour = action_colour(a)
+        for y, p in zip(*world.successors(0, s, a), strict=True):
+            if y == s:
+                middle = draw_loop(axes, circles[s], outward[s, a], colour, p)
+            else:
+                arc = -bend * (A - a)
+                middle = draw_transition(axes, circles[s], circles[y], colour, p, bend=arc)
+            if p < 1:
+                write_label(axes, middle, f"{p:.2g}", colour)
+    handles = [legend_line(name, action_colour(a)) for a, name in enumerate(names)]
+    note = "On arrows: transition probabilities; with +: mean reward of a step"
+    rewards = world.rewards[0]
+    if A > 2 and (np.ptp(rewards, axis=1) > 0).any():
+        note += ", with ≤: of the best action"
+    add_legend(axes, [*handles, start_handle("o"), *terminal_handles(world)], note=note)
+
+
+def terminal_handles(world: MDP) -> list[Line2D]:
+    """Return a list with the legend entry of terminal states; empty if `world` has none."""
+    look: dict[str, Any] = {"mfc": TERMINAL_COLOUR, "mec": "black"}
+    entry = Line2D([], [], marker="o", linewidth=0, label="terminal state", **look)
+    return [entry] if world.shape.terminal else []
+
+
+def start_handle(marker: str) -> Line2D:
+    """Return the legend entry of an initial state, with the Matplotlib marker `marker`."""
+    frame: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": START_LINEWIDTH}
+    return Line2D([], [], marker=marker, linewidth=0, label="first state", **frame)
+
+
+def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
+    """Draw a state as a circle that contains its number and its rewards.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    world : MDP
+        The world.
+    s : int
+        Number of the state.
+    position : Floats
+        Centre of the circle (x, y).
+
+    Returns
+    -------
+    Circle
+        The circle.
+    """
+    edge = START_LINEWIDTH if world.start[s] > 0 else 0.8
+    fill = TERMINAL_COLOUR if s in world.shape.terminal else "white"
+    circle = Circle(tuple(position), STATE_RADIUS, fc=fill, ec="black", lw=edge)
+    axes.add_patch(circle)
+    rewards = world.rewards[0, s]
+    lines: list[tuple[str, str]] = []
+    if rewards.max() > 0 and np.ptp(rewards) == 0:
+        lines = [(f"+{rewards[0]:.3g}", "black")]
+    elif rewards.size == 2:
+        lines = [(f"+{r:.2g}", action_colour(a)) for a, r in enumerate(rewards) if r > 0]
+    elif rewards.max() > 0:
+        lines = [(f"≤ {rewards.max():.2g}", "black")]
+    centred: dict[str, Any] = {"ha": "center", "va": "center"}
+    x, y = position[0], position[1] + 0.06 * len(lines)
+    axes.text(x, y, str(s), fontsize=9, **centred)
+    for i, (text, colour) in enumerate(lines):
+        axes.text(x, y - 0.14 - 0.1 * i, text, fontsize=6, color=colour, **centred)
+    return circle
+
+
+def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
+    """Draw the reachable states of `world` on `axes`, with one row of states for each step.
+
+    The first step is at the top. `names` are the names of the actions, shown in the legend.
+    """
+    H, S, _ = world.shape.table
+    v, best, reached = optimal_table(world), optimal_actions(world), reachable_states(world)
+    v_max = max(v[reached].max(), 1e-9)
+    for h, s in np.argwhere(reached).tolist():
+        radius = STATE_RADIUS if h < H else FINAL_STATE_RADIUS
+        colour = VALUE_COLOURS(v[h, s] / v_max) if h < H else GREY
+        if s in world.shape.terminal and h < H:
+            colour = TERMINAL_COLOUR
+        axes.add_patch(Circle((s, -h), radius, fc=colour, ec="0.3", lw=0.8))
+        if h < H:
+            axes.text(s, -h, f"{v[h, s]:.2g}", ha="center", va="center", fontsize=6)
+            draw_step_arrows(axes, world, h, s, best[h, s])
+    for h in range(H):
+        axes.text(-0.6, -h, f"step {h + 1}", ha="right", va="center", fontsize=7, color="0.3")
+    handles = [legend_line(f"{name}, if optimal", action_colour(a)) for a, name in enumerate(names)]
+    handles.append(legend_line("not optimal", GREY))
+    handles += terminal_handles(world)
+    add_legend(axes, handles, note="In states: optimal value V*")
+    axes.set(xlim=(-1.2, S - 0.2), ylim=(-H - 0.2, 0.4))
+
+
+def reachable_states(world: MDP) -> Bools:
+    """Return a mask of the states of `world` that an episode can reach at each step.
+
+    The shape is (H + 1, S). The last row is for the states after the last step. No state is reached
+    from a terminal state, because the episode ends there.
+    """
+    H, S, _ = world.shape.table
+    reached = np.zeros((H + 1, S), np.bool_)
+    reached[0] = world.start > 0
+    for h, s, a in np.argwhere(world.shape.playable).tolist():
+        if reached[h, s]:
+            reached[h + 1, world.successors(h, s, a)[0]] = True
+    return reached
+
+
+def draw_step_arrows(axes: Axes, world: MDP, h: int, s: int, best: Bools) -> None:
+    """Draw the arrows from a state to its successors, and write the high rewards of the state.
+
+    A reward is high if it exceeds half of the largest reward of the world.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    world : MDP
+        The world.
+    h, s : int
+        Step and state.
+    best : Bools
+        Whether each action is optimal, (A,).
+    """
+    begin = np.array([s, -h], np.float64)
+    end_radius = STATE_RADIUS if h < world.shape.horizon - 1 else FINAL_STATE_RADIUS
+    for a in np.argsort(best, kind="stable").tolist():  # optimal actions last, to lie on top
+        if not world.shape.playable[h, s, a]:
+            continue
+        colour = action_colour(a) if best[a] else GREY
+        for y, p in zip(*world.successors(h, s, a), strict=True):
+            end = np.array([y, -h - 1], np.float64)
+            unit = (end - begin) / math.hypot(*(end - begin))
+            draw_arrow(axes, begin + STATE_RADIUS * unit, end - end_radius * unit, colour, p)
+        reward = world.rewards[h % len(world.rewards), s, a]
+        if reward > world.rewards.max() / 2:
+            write_label(axes, np.array([s, -h - 0.55]), f"+{reward:.3g}", colour)
+
+
+def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> None:
+    """Draw the states as cells of a grid, with arrows for the optimal actions at the first step.
+
+    The shade and the number of a cell show V* at the first step.
+
+    Parameters
+    ----------
+    axes, world, names
+        As in `draw_row`.
+    columns : int
+        Number of columns of the grid.
+    """
+    # has_exit: states that can be left. has_entry: initial states, and states with a predecessor.
+    S, A = world.shape.states, world.shape.actions
+    v, best = optimal_table(world)[0], optimal_actions(world)[0]
+    origin = np.repeat(np.arange(S * A), np.diff(world.ptr[: S * A + 1])) // A
+    leads = world.succ[: origin.size] != origin
+    has_exit, has_entry = np.isin(np.arange(S), origin[leads]), world.start > 0
+    has_entry[world.succ[: origin.size][leads]] = True
+    v_min, v_range = v[has_entry].min(), max(np.ptp(v[has_entry]), 1e-9)
+    rewards = world.rewards[0].max(axis=1)
+    few_rewards = np.mean(rewards[has_entry] > 0) < 0.5
+    for s in range(S):
+        x, y = s % columns, -(s // columns)
+        colour = VALUE_COLOURS((v[s] - v_min) / v_range) if has_entry[s] else UNREACHABLE_COLOUR
+        draw_cell(axes, x, y, colour, start=world.start[s] > 0)
+        if not has_entry[s]:
+            continue
+        axes.text(x - 0.4, y + 0.4, f"{v[s]:.4g}", fontsize=6.5, va="top", color="0.25")
+        if few_rewards and rewards[s] > 0:
+            axes.text(x + 0.4, y - 0.4, f"+{rewards[s]:.2g}", fontsize=7.5, ha="right", va="bottom")
+        if s in world.shape.terminal:
+            axes.plot(x, y, marker="o", mfc=TERMINAL_COLOUR, mec="black")
+        elif not has_exit[s]:
+            axes.plot(x, y, marker="x", color="0.25")
+        elif not best[s].all():
+            draw_best_moves(axes, world, s, best[s], names, columns=columns)
+    handles = [
+        legend_line("optimal first action", action_colour(0)),
+        legend_line("its other successors", GREY),
+        start_handle("s"),
+    ]
+    handles += terminal_handles(world)
+    stuck = has_entry & ~has_exit & ~world.shape.is_terminal
+    for marker, colour, label, needed in (
+        ("x", "0.25", "absorbing state", stuck.any()),
+        ("s", UNREACHABLE_COLOUR, "unreachable cell", not has_entry.all()),
+    ):
+        if needed:
+            handles.append(Line2D([], [], marker=marker, color=colour, lw=0, label=label))
+    note = "In cells: V* at the first step; with +: mean reward of a step"
+    add_legend(axes, handles, note=note)
+    axes.set(xlim=(-0.6, columns - 0.4), ylim=(-(S // columns) + 0.4, 0.6))
+
+
+def draw_cell(axes: Axes, x: float, y: float, colour: Any, *, start: bool) -> None:
+    """Draw a square cell of a grid.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    x, y : float
+        Coordinates of the centre of the cell.
+    colour
+        Fill colour.
+    start : bool
+        Whether an episode can begin in this cell. Such cells have a frame.
+    """
+    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fc=colour, ec="0.7", lw=0.6))
+    if start:
+        axes.add_patch(Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, fill=False, lw=START_LINEWIDTH))
+
+
+def draw_best_moves(
+    axes: Axes, world: MDP, s: int, best: Bools, names: Sequence[str], *, columns: int
+) -> None:
+    """Draw arrows for the optimal actions in a cell of a grid.
+
+    A coloured arrow shows the direction of an optimal action: the direction after which it is named
+    or, with another name, that of its most probable move. Grey arrows show all other moves that the
+    optimal actions can make.
+
+    Parameters
+    ----------
+    axes, world, names, columns
+        As in `draw_grid`.
+    s : int
+        State of the cell.
+    best : Bools
+        Whether each action is optimal, (A,).
+    """
+    centre = np.array([s % columns, -(s // columns)], np.float64)
+    intended: dict[tuple[float, float], float] = {}
+    possible: dict[tuple[float, float], float] = {}
+    for a in np.flatnonzero(best).tolist():
+        states, probabilities = world.successors(0, s, a)
+        moves = [(y % columns - centre[0], -(y // columns) - centre[1]) for y in states.tolist()]
+        intended[DIRECTIONS.get(names[a], moves[int(np.argmax(probabilities))])] = 1.0
+        possible |= dict(zip(moves, probabilities.tolist(), strict=True))
+    others = {move: p for move, p in possible.items() if move not in intended}
+    for drawn, colour in ((others, GREY), (intended, action_colour(0))):
+        for move, p in drawn.items():
+            if any(move):
+                end = centre + 0.38 * np.array(move) / math.hypot(*move)
+                draw_arrow(axes, centre, end, colour, p)
+
+
+LAYOUTS: Final = {"row": draw_row, "ring": draw_ring, "steps": draw_steps}
+
+
+def action_colour(action: int) -> str:
+    """Return the colour of the action with index `action`. Colours repeat after the last one."""
+    return PALETTE[action % len(PALETTE)]
+
+
+def draw_arrow(
+    axes: Axes, begin: Floats, end: Floats, colour: str, p: float, *, bend: float = 0, **ends: Any
+) -> None:
+    """Draw an arrow whose width grows with the probability of a transition.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    begin, end : Floats
+        Points (x, y) at which the arrow begins and ends.
+    colour : str
+        Colour of the arrow.
+    p : float
+        Probability of the transition.
+    bend : float
+        Curvature: twice the height of the arc, relative to the distance between its ends; 0 for a
+        straight arrow.
+    **ends
+        Keyword arguments `patchA` and `patchB` of Matplotlib's FancyArrowPatch: shapes at whose
+        edges the arrow begins and ends.
+    """
+    axes.add_patch(
+        FancyArrowPatch(
+            tuple(begin),
+            tuple(end),
+            connectionstyle=f"arc3,rad={bend}",
+            arrowstyle="-|>,head_length=3.5,head_width=1.6",
+            color=colour,
+            linewidth=0.6 + 1.1 * p,
+            shrinkA=0.5,
+            shrinkB=0.5,
+            **ends,
+        )
+    )
+
+
+def draw_transition(
+    axes: Axes, begin: Circle, end: Circle, colour: str, p: float, *, bend: float
+) -> Floats:
+    """Draw a bent arrow between two states, and return the position of its label.
+
+    Parameters
+    ----------
+    axes, colour, p, bend
+        As in `draw_arrow`.
+    begin, end : Circle
+        Circles of the two states.
+
+    Returns
+    -------
+    Floats
+        Middle of the arrow (x, y).
+    """
+    begin_at, end_at = np.array(begin.center), np.array(end.center)
+    draw_arrow(axes, begin_at, end_at, colour, p, bend=bend, patchA=begin, patchB=end)
+    dx, dy = end_at - begin_at
+    return (begin_at + end_at) / 2 + bend / 2 * np.array([dy, -dx])
+
+
+def draw_loop(axes: Axes, state: Circle, outward: Floats, colour: str, p: float) -> Floats:
+    """Draw an arrow from a state to itself, and return the position of its label.
+
+    Parameters
+    ----------
+    axes, colour, p
+        As in `draw_arrow`.
+    state : Circle
+        Circle of the state.
+    outward : Floats
+        Unit vector (x, y) from the centre of the state towards the loop.
+
+    Returns
+    -------
+    Floats
+        Point (x, y) of the loop that is farthest from the state.
+    """
+    centre = np.array(state.center)
+    half_width = state.radius * math.sin(LOOP_HALF_ANGLE_RAD)
+    along = state.radius * math.cos(LOOP_HALF_ANGLE_RAD) * outward
+    across = half_width * np.array([-outward[1], outward[0]])
+    begin, end = centre + along - across, centre + along + across
+    draw_arrow(axes, begin, end, colour, p, bend=LOOP_BEND)
+    return centre + along + LOOP_BEND * half_width * outward
+
+
+def write_label(axes: Axes, position: Floats, text: str, colour: str) -> None:
+    """Write a label with a white background over an arrow.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to write on.
+    position : Floats
+        Centre of the text (x, y).
+    text : str
+        Text.
+    colour : str
+        Colour of the text.
+    """
+    background = {"facecolor": "white", "edgecolor": "none", "boxstyle": "square,pad=0.08"}
+    x, y = position
+    axes.text(x, y, text, ha="center", va="center", fontsize=6.5, color=colour, bbox=background)
+
+
+def legend_line(label: str, colour: str) -> Line2D:
+    """Return a legend entry with the text `label` for arrows drawn in `colour`."""
+    return Line2D([], [], color=colour, linewidth=1.5, label=label)
+
+
+def add_legend(axes: Axes, handles: Sequence[Line2D], *, note: str) -> None:
+    """Add a legend below a picture of a world.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes of the picture.
+    handles : Sequence[Line2D]
+        Entries of the legend.
+    note : str
+        Explanation of the numbers in the picture, used as the title of the legend.
+    """
+    axes.legend(
+        handles=list(handles),
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        ncols=min(len(handles), 3),
+        fontsize=7.5,
+        title=note,
+        title_fontsize=7,
+        handlelength=1.6,
+    )

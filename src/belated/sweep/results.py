@@ -22,7 +22,7 @@ except ImportError:
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from belated.figures.result_plots import X
+    from belated.figures.plots import X
 
 MAX_WARNINGS = 3
 """Maximum number of warnings about single invalid files.

@@ -9,8 +9,7 @@ from typing import Any, Final
 from belated.figures.report import Table, Value
 from belated.papers.howson2021.claims import Verdict
 from belated.papers.howson2021.grid import CHAINS, LEARNERS, figures
-from belated.papers.howson2021.published import Comparison
-from belated.papers.howson2021.shapes import compare_shapes
+from belated.papers.howson2021.published import Comparison, compare_shapes
 from belated.papers.statistics import Interval
 
 CLAIM_RULE: Final = (

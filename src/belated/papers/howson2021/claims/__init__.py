@@ -2,7 +2,7 @@
 
 # The order of these imports is the order of the claims.
 from belated.papers.howson2021.claims import learners  # noqa: I001
-from belated.papers.howson2021.claims import delays, episodes, measured, lemmas
+from belated.papers.howson2021.claims import delays, measured, lemmas
 from belated.papers.howson2021.claims.verdict import CLAIMS, Claim, Detail, Verdict
 from belated.papers.howson2021.evidence import Curves, Evidence
 from belated.papers.howson2021.measurements import Measurements
@@ -15,7 +15,6 @@ __all__ = [
     "Verdict",
     "all_claims",
     "delays",
-    "episodes",
     "learners",
     "lemmas",
     "measured",
