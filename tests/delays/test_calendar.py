@@ -1,7 +1,6 @@
 """Laws that depend on the calendar: delays, mean and quantiles, and their declaration."""
 
 import math
-import pickle
 from typing import Any
 
 import numpy as np
@@ -61,11 +60,6 @@ def test_a_law_with_a_calendar_runs_alike_in_both_engines() -> None:
     ]
     np.testing.assert_array_equal(runs[0].regret, runs[1].regret)
     assert runs[0].updates <= 100 // 7
-
-
-def test_a_law_with_a_calendar_can_be_pickled() -> None:
-    law = weekly(bl.delays.geometric(5))
-    assert pickle.loads(pickle.dumps(law)) == law
 
 
 SHARES = np.array([5, 5, 5, 5, 5, 5, 19, 7, 7, 7]) / 70

@@ -98,11 +98,6 @@ def test_names_parse_to_laws_with_these_names(name: str) -> None:
     assert hash(parse(law.name)) == hash(law)
 
 
-def test_keys_are_sorted_and_spaces_allowed_in_names() -> None:
-    law = parse("by_action: else=constant:1, 1=geometric:100.0, 0=(constant:5)")
-    assert law.name == "by_action:0=constant:5,1=geometric:100,else=constant:1"
-
-
 def test_never_and_weekly_apply_to_each_of_the_laws() -> None:
     law = parse("never:1:by_action:0=constant:5,1=constant:0")
     assert delay(law, episode()) == NEVER

@@ -1,7 +1,6 @@
 """Delay laws: probabilities, draws by address, and error messages."""
 
 import math
-import pickle
 from collections.abc import Callable
 
 import numpy as np
@@ -81,14 +80,6 @@ def test_quantile_is_the_first_delay_that_reaches_the_probability(law: Law) -> N
             assert np.mean(delays <= j - 1) < p
 
 
-@pytest.mark.parametrize("law", [uniform(49.5), empirical(range(100))])
-def test_quantile_is_not_misled_by_rounding(law: Law) -> None:
-    for j in range(100):
-        assert law.quantile((j + 1) / 100) == j
-        assert law.quantile(math.nextafter((j + 1) / 100, 0)) == j
-        assert law.quantile(math.nextafter((j + 1) / 100, 1)) == min(99, j + 1)
-
-
 @pytest.mark.parametrize("mean", [1.0, 3.0, 100.0])
 def test_geometric_quantile_inverts_its_distribution_function(mean: float) -> None:
     law = geometric(mean)
@@ -117,14 +108,6 @@ def test_quantiles_at_the_ends_are_the_ends_of_the_support() -> None:
 def test_uniform_zero_and_the_last_below_one_give_delays(law: Law) -> None:
     ends = law.at(np.array([0.0, math.nextafter(1, 0)]))
     assert ((ends >= 0) & (ends < 1000) | (ends == NEVER)).all()
-
-
-@pytest.mark.parametrize("make", FOUR)
-def test_mean_zero_is_immediate_feedback(make: Callable[[float], Law]) -> None:
-    law = make(0)
-    assert law.mean == 0
-    assert not law.at(GRID).any()
-    assert law.quantile(0.999) == 0
 
 
 @settings(max_examples=40, deadline=None)
@@ -171,18 +154,6 @@ def test_feedback_never_returns_with_the_given_probability() -> None:
     assert law.quantile(0.76) == math.inf
 
 
-@pytest.mark.parametrize("ulps", [1, 3])
-def test_rounding_loses_no_feedback_that_returns(ulps: int) -> None:
-    law = never(0.25 + ulps * 2**-54, otherwise=geometric(3))
-    assert law.at(np.array([math.nextafter(1, 0)]))[0] < 1000
-
-
-def test_never_within_never_loses_both_shares() -> None:
-    twice = never(0.5, otherwise=never(0.5, otherwise=constant(2)))
-    assert np.mean(twice.at(GRID) == NEVER) == pytest.approx(0.75, abs=2e-5)
-    assert twice.quantile(0.25) == 2
-
-
 def test_never_with_probability_one_or_zero_is_always_or_not_at_all() -> None:
     always = never(1, otherwise=poisson(3))
     assert (always.at(GRID) == NEVER).all()
@@ -190,10 +161,6 @@ def test_never_with_probability_one_or_zero_is_always_or_not_at_all() -> None:
     not_at_all = never(0, otherwise=poisson(3))
     assert np.array_equal(not_at_all.at(GRID), poisson(3).at(GRID))
     assert not_at_all.mean == 3
-
-
-def test_an_episode_number_can_be_added_to_never() -> None:
-    assert np.int64(2**40) + np.int64(NEVER) > NEVER
 
 
 def test_empirical_law_resamples_what_was_observed() -> None:
@@ -219,11 +186,6 @@ def test_scipy_law_keeps_its_lower_end_mean_and_name() -> None:
     assert law.name == "geom(0.25, loc=1)"
 
 
-def test_geometric_law_is_scipys_moved_to_start_at_zero() -> None:
-    scipys = from_scipy(stats.geom(1 / 8, loc=-1))
-    assert np.array_equal(scipys.at(GRID), geometric(7).at(GRID))
-
-
 @pytest.mark.parametrize(
     "name", ["constant:5", "uniform:2.5", "poisson:0.1", "geometric:100", "never:0.1:poisson:30"]
 )
@@ -237,13 +199,6 @@ def test_parsed_laws_are_those_of_the_constructors() -> None:
     assert parse("geometric:100.0") == geometric(mean=100)
     nested = parse("never:0.1:never:0.2:constant:3")
     assert nested == never(0.1, otherwise=never(0.2, otherwise=constant(3)))
-
-
-@pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_a_law_survives_pickling(law: Law) -> None:
-    again = pickle.loads(pickle.dumps(law))
-    assert again == law
-    assert np.array_equal(again.at(GRID[::1000]), law.at(GRID[::1000]))
 
 
 def test_longest_delay_is_infinite_if_any_never_returns() -> None:

@@ -77,17 +77,6 @@ def test_one_id_in_flight_twice_is_delivered_twice() -> None:
     assert queue.due(4) == [first, second]
 
 
-def test_a_delay_from_a_law_is_accepted_as_it_is() -> None:
-    queue = Queue()
-    queue.push(blank(1), np.int64(0))  # type: ignore[arg-type]
-    assert len(queue.due(2)) == 1
-
-
 def test_a_negative_delay_raises_an_error() -> None:
     with pytest.raises(ValueError, match=r"^delay of episode 4 must be at least 0, got -1.$"):
         Queue().push(blank(4), -1)
-
-
-def test_a_fractional_delay_raises_an_error() -> None:
-    with pytest.raises(TypeError, match=r"^delay of episode 4 must be an integer, got 1.5.$"):
-        Queue().push(blank(4), 1.5)  # type: ignore[arg-type]

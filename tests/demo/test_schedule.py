@@ -59,13 +59,6 @@ def test_delays_repetitions_splits_and_losses_have_their_probabilities(
     assert abs(mean - 60) < 4 * 60 / math.sqrt(len(back))
 
 
-def test_no_feedback_is_sent_if_all_is_lost_and_all_if_none_is() -> None:
-    assert not any(
-        FeedbackSchedule(mean_delay=5, never=1, seed=1).deliveries(k) for k in range(1, 50)
-    )
-    assert all(FeedbackSchedule(mean_delay=5, never=0, seed=1).deliveries(k) for k in range(1, 50))
-
-
 @pytest.mark.parametrize(
     ("given", "message"),
     [

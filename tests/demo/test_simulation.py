@@ -11,7 +11,7 @@ from belated.client import Client, OpenEpisode, ServiceError
 from belated.demo.clinic import VISITS
 from belated.demo.schedule import FeedbackSchedule
 from belated.demo.simulation import ClinicSimulation
-from belated.demo.status import HEADER, DemoStatistics
+from belated.demo.status import DemoStatistics
 from demo.policies import constant_policy
 
 SCHEDULE = FeedbackSchedule(mean_delay=10, never=0.1, seed=3)
@@ -100,12 +100,6 @@ def test_it_ends_when_stop_is_set() -> None:
     assert clinic.statistics.opened == 1
 
 
-def test_numbering_continues_after_earlier_patients() -> None:
-    service = Service()
-    played(service, 3, first=11)
-    assert service.opened == ["patient-11", "patient-12", "patient-13"]
-
-
 @pytest.mark.parametrize("status", [409, 410])
 def test_withdrawn_or_corrected_episodes_are_skipped(status: int) -> None:
     [patient, *_] = [k for k in range(1, 50) if SCHEDULE.deliveries(k)]
@@ -132,10 +126,3 @@ def test_the_summary_covers_all_patients() -> None:
     assert second.startswith("Mean return: 1.00 for the first 10 patients, 4.50 for the last 10; ")
     assert "5.00" in second
     assert DemoStatistics(5.0).summary(0) == "No patients."
-
-
-def test_the_line_is_aligned_with_its_header() -> None:
-    statistics = DemoStatistics(5.0, [1.0] * 100 + [4.0] * 200, back=250, twice=25, never=9)
-    line = statistics.line(61, {"missing": 50, "serving": {"version": 12}})
-    assert line.split() == ["1:01", "300", "250", "50", "25", "9", "12", "4.00", "of", "5.00"]
-    assert len(line) == len(HEADER) < 80

@@ -157,12 +157,6 @@ def test_a_learner_keeps_its_colour_where_others_are_missing(results, regret):
         assert line.get_color() == whole[name].get_color() == line_styles(names)[name].colour
 
 
-def test_lines_look_different_in_colour_and_in_grey():
-    found = line_styles(LEARNERS.values()).values()
-    for part in ("colour", "dashes", "marker"):
-        assert len({getattr(style, part) for style in found}) == len(LEARNERS)
-
-
 def test_delay_dependence_shows_final_regret_at_each_expected_delay(delay):
     figure = delay_figure(delay, **NOTES).draw()
     assert [axes.get_title(loc="left") for axes in figure.axes] == list(FOUR.values())
@@ -199,11 +193,6 @@ def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
     np.testing.assert_array_equal(marks.get_ydata(), [900, 1600])
     assert marks.get_markeredgecolor() == means(figure.axes[0])["Poisson"].get_color()
     assert figure.legends[0].get_texts()[-1].get_text() == "Published"
-
-
-def test_figures_without_published_values_do_not_speak_of_them(delay):
-    names = [text.get_text() for text in delay_figure(delay, **NOTES).draw().legends[0].get_texts()]
-    assert names == ["Constant", "Uniform", "Poisson", "Geometric"]
 
 
 def test_more_than_four_panels_go_below_and_each_column_names_its_axis():

@@ -84,11 +84,6 @@ def test_runs_are_grouped_by_setting_and_named_by_the_parts_that_differ():
     assert bands[0].y1 == pytest.approx(3 + 1.95)  # the 97.5 % quantile of 3, 4, 5
 
 
-def test_options_of_a_base_are_shown_where_they_differ():
-    axes = bl.plot([run(base="ucrl2:scale=0.1"), run(base="ucrl2:scale=0.3")])
-    assert list(means(axes)) == ["UCRL2, scale 0.1", "UCRL2, scale 0.3"]
-
-
 def test_a_mapping_sets_labels_and_may_hold_single_runs():
     axes = bl.plot({"one": run(), "many": [run(1), run(2)]}, title="A title")
     assert list(means(axes)) == ["one", "many"]
@@ -229,15 +224,6 @@ def test_axes_and_facets_exclude_each_other(results):
         results.plot(facet="world", ax=pyplot.figure().add_subplot())
 
 
-def test_a_notebook_shows_the_whole_legend_of_panels(results):
-    figure = results.plot(facet="world", delay="geometric:100")[0].figure
-    figure.draw_without_rendering()
-    shown = figure.get_tightbbox(figure.canvas.get_renderer())  # as notebooks crop a figure
-    legend = figure.legends[0].get_window_extent()
-    assert shown.y0 * figure.dpi <= legend.y0
-    assert shown.x1 * figure.dpi >= legend.x1
-
-
 # Worlds and policies
 
 
@@ -300,12 +286,6 @@ def test_terminal_states_of_a_policy_have_no_action_and_state_0_is_at_the_top():
     assert names == ["action 0", "action 1", "terminal state"]
     bottom, top = axes.get_ylim()
     assert bottom > top
-
-
-def test_a_learner_gives_its_policy_the_terminal_states():
-    shape = bl.Shape(3, 2, 1, terminal=[2])
-    learner = bl.Learner(shape, base="ucrl2", updater="active", rewards=None, episodes=5)
-    assert learner.policy.terminal == (2,)
 
 
 def test_the_legend_explains_rewards_that_are_bounds():

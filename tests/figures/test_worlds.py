@@ -113,14 +113,6 @@ def test_a_grid_marks_terminal_states():
     assert "nothing leads out" not in legend(figure)
 
 
-def test_a_likely_move_is_drawn_wider():
-    figure = build_figure(bl.chain(5), layout="row", **NOTES)
-    widths = {round(arrow.get_linewidth(), 6) for arrow in arrows(figure, action_colour(1))}
-    sure = {arrow.get_linewidth() for arrow in arrows(figure, action_colour(0))}
-    assert len(widths) == 2
-    assert max(widths) < min(sure)
-
-
 def test_a_ring_shows_any_small_world():
     world = garnet(5, 2, horizon=3, branching=2)
     figure = build_figure(world, layout="ring", **NOTES)
@@ -159,11 +151,6 @@ def test_a_grid_shows_values_walls_the_goal_and_the_best_moves():
     [axes] = figure.axes
     [cross] = axes.get_lines()
     assert (cross.get_xdata(), cross.get_ydata()) == ([2], [-2])
-
-
-def test_a_grid_shows_where_the_best_move_may_slip():
-    figure = build_figure(gridworld(3, 3, horizon=10), layout=(3, 3), actions=COMPASS, **NOTES)
-    assert len(arrows(figure, GREY)) > 0
 
 
 def test_the_figure_says_what_it_shows_and_what_made_it():
@@ -209,21 +196,3 @@ def test_what_cannot_be_drawn_is_rejected_with_the_reason(world, layout, message
     with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
         draw_world(world, tmp_path / "x", layout=layout, **NOTES)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("world", "layout"),
-    [
-        (bl.chain(12), "row"),
-        (garnet(1, 1, horizon=2, branching=1), "ring"),
-        (deep_sea(12, noisy=True), "steps"),
-        (CHANGING, "steps"),
-        (gridworld(12, 12, horizon=48), (12, 12)),
-        (gridworld(1, 1, horizon=2), (1, 1)),
-    ],
-)
-def test_the_largest_and_the_smallest_are_build_figure(world, layout):
-    figure = build_figure(world, layout=layout, **NOTES)
-    assert (
-        len(parts(figure, Circle if isinstance(layout, str) else Rectangle)) >= world.shape.states
-    )

@@ -104,14 +104,6 @@ def test_filled_steps_take_each_action_in_turn():
     assert filled == [[0, 0], [1, 1], [0, 0], [1, 1]]
 
 
-def test_steps_themselves_are_left_as_they_are():
-    env = DelayedFeedback(Walk(), constant(0), horizon=5, reward_map=COST)
-    observation, info = env.reset()
-    assert (observation, info["origin"]) == (10, 10)
-    observation, reward, terminated, truncated, info = env.step(5)
-    assert (observation, reward, terminated, truncated, info["at"]) == (11, -3.0, False, False, 11)
-
-
 def test_an_episode_that_goes_on_is_truncated_at_the_horizon():
     env = DelayedFeedback(Walk(), constant(0), horizon=3, reward_map=COST)
     *_, terminated, truncated = played(env, [6, 6, 6])
@@ -119,12 +111,6 @@ def test_an_episode_that_goes_on_is_truncated_at_the_horizon():
     with pytest.raises(gymnasium.error.ResetNeeded, match=r"^The episode is over; call reset\(\)"):
         env.step(6)
     assert env.reset()[1]["feedback"][0].states.tolist() == [0, 0, 0, 0]
-
-
-def test_an_end_in_the_last_step_is_an_end():
-    env = DelayedFeedback(Walk(), constant(0), horizon=2, reward_map=COST)
-    *_, terminated, truncated = played(env, [5, 5])
-    assert (terminated, truncated) == (True, False)
 
 
 def test_an_episode_that_is_reset_after_some_steps_never_returns():

@@ -71,12 +71,6 @@ def test_an_action_that_is_not_allowed_raises_an_error():
     assert not hasattr(env, "P")
 
 
-def test_info_says_how_many_steps_are_over():
-    env = WorldEnv(bl.chain(3))
-    assert env.reset()[1] == {"step": 0}
-    assert [env.step(0)[4] for _ in range(3)] == [{"step": 1}, {"step": 2}, {"step": 3}]
-
-
 def test_a_step_before_the_first_reset_raises_an_error():
     with pytest.raises(gymnasium.error.ResetNeeded):
         WorldEnv(bl.chain(3)).step(0)
@@ -101,22 +95,6 @@ def test_a_step_pays_the_mean_and_moves_by_the_law_of_its_stage():
     assert (visits > 100).all()
     np.testing.assert_allclose(seen / visits, p[2, :, 2], atol=0.12)
     assert not seen[p[2, :, 2] == 0].any()
-
-
-def test_the_first_state_follows_the_worlds_law():
-    world = small_world()
-    env = WorldEnv(world)
-    firsts = [env.reset(seed=seed)[0] for seed in range(2000)]
-    np.testing.assert_allclose(np.bincount(firsts, minlength=4) / 2000, world.start, atol=0.04)
-
-
-@pytest.mark.parametrize("draws", ["bernoulli", "beta"])
-def test_rewards_that_are_random_are_drawn_with_their_mean(draws):
-    env = WorldEnv(bl.MDP.dense([[[1.0]]], [[0.25]], horizon=400, reward_draws=draws))
-    rewards = played(env, [0] * 400, seed=2)[1]
-    assert (set(rewards) == {0.0, 1.0}) == (draws == "bernoulli")
-    assert len(set(rewards)) > 1
-    assert np.mean(rewards) == pytest.approx(0.25, abs=0.08)
 
 
 @pytest.mark.parametrize(

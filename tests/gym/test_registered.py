@@ -37,19 +37,6 @@ def test_gymnasiums_checks_pass_without_a_warning(id, asked):
 
 
 @pytest.mark.parametrize("id", ENVIRONMENTS)
-def test_a_whole_episode_passes_the_passive_checks(id):
-    env = gymnasium.make(id)
-    env.reset(seed=1)
-    env.action_space.seed(1)
-    steps, over = 0, False
-    while not over:
-        *_, over, truncated, _ = env.step(env.action_space.sample())
-        assert not truncated
-        steps += 1
-    assert steps == env.unwrapped.world.shape.horizon
-
-
-@pytest.mark.parametrize("id", ENVIRONMENTS)
 def test_arguments_reach_the_world_and_its_table_gives_it_back(id):
     expected = EXPECTED[id]
     back = from_gymnasium(gymnasium.make(id, **ASKED[id]), horizon=expected.shape.horizon)

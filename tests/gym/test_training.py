@@ -71,21 +71,6 @@ def test_a_lake_is_learned_by_stepping_it_alone_with_feedback_that_comes_late():
     assert training.max_missing == run.max_missing
 
 
-def test_a_lake_is_learned_when_its_rewards_are_unknown_too():
-    env = DelayedFeedback(gymnasium.make(LAKE, is_slippery=False), geometric(20), horizon=8)
-    learner = bl.Learner(
-        env.shape,
-        base=bl.UCRL2(scale=0.05),
-        updater=bl.Active(),
-        rewards=None,
-        episodes=1500,
-        stages="pooled",
-    )
-    training = train(env, learner, episodes=1500)
-    assert training.returns[:100].mean() < 0.5
-    assert training.returns[-250:].mean() > 0.9
-
-
 def test_returns_are_in_the_environments_own_units():
     world = from_gymnasium("CliffWalking-v1", horizon=15)
     env = DelayedFeedback(
@@ -124,13 +109,6 @@ def test_without_the_world_there_are_returns_and_no_regret():
     assert repr(training).startswith("Training(episodes=5, mean_return=")
     with pytest.raises(ValueError, match=r"^regret needs exact values; give train world="):
         _ = training.regret
-
-
-def test_progress_is_shown_on_request(capsys):
-    world = bl.chain(3)
-    env = DelayedFeedback(WorldEnv(world), constant(1))
-    train(env, learner_of(world), episodes=5, progress=True)
-    assert "training: 5 episodes in" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -66,38 +66,6 @@ def test_uniform_play_loses_the_mean_gap_in_every_episode(delay: str) -> None:
     assert run.total_regret == pytest.approx(300 * (0.8 - np.mean(MEANS)), rel=1e-12)
 
 
-def until(numbers: Any, delays: Any) -> Any:
-    """Deliver at once what is played in the first EXPLORED episodes, and nothing later."""
-    return np.where(numbers <= EXPLORED, 0, 10**6)
-
-
-PULLS, ARMS, EPISODES = 4, (0.7, 0.4), 40
-EXPLORED = PULLS * len(ARMS)
-
-
-def test_explore_then_commit_has_its_expected_regret() -> None:
-    """R = m sum_i D_i + (K - m A) sum_i D_i P(arm i has the largest mean of m rewards)."""
-    law = bl.delays.with_calendar(bl.delays.constant(0), until, name="until", period=1)
-    runs = bl.simulate_many(
-        bl.bandit(ARMS),
-        base=bl.EpsilonGreedy(epsilon=0.0),
-        updater=bl.ExplicitExploration(threshold=PULLS, draw="rare"),
-        delay=law,
-        rewards="unknown",
-        episodes=EPISODES,
-        seeds=range(400),
-        threads=1,
-    )
-    found = np.array([run.total_regret for run in runs])
-    counts = np.arange(PULLS + 1)
-    first, second = (stats.binom(PULLS, mean).pmf(counts) for mean in ARMS)
-    chooses_second = float(np.sum(np.triu(np.outer(first, second), 1)))
-    gap = ARMS[0] - ARMS[1]
-    expected = PULLS * gap + (EPISODES - EXPLORED) * gap * chooses_second
-    assert found.mean() == pytest.approx(expected, abs=4 * found.std() / 20)
-    assert found.std() / 20 < 0.1 * expected
-
-
 # UCB
 
 
@@ -130,14 +98,6 @@ def test_every_optimistic_base_has_the_index_of_ucb(name: str) -> None:
     fresh = ucb_learner(OPTIMISTIC[name](), 3)
     fresh.observe(outcomes([[1.0], [1.0], []]))
     assert float(fresh.value[0]) == 1.0
-
-
-def test_delta_can_be_chosen_such_that_the_index_is_that_of_ucb1() -> None:
-    """sqrt(2 ln K / N'), if delta = 4 A / K^3."""
-    paid = [[0.5, 0.0] * 100]
-    learner = ucb_learner(bl.UCBVI_CH(delta=4 / 500**3), 1)
-    learner.observe(outcomes(paid))
-    assert float(learner.value[0]) == pytest.approx(0.25 + math.sqrt(2 * math.log(500) / 200))
 
 
 # Thompson sampling
@@ -220,22 +180,3 @@ def test_ucb_stays_below_its_bound_with_the_missing_outcomes_of_each_arm(law: st
         above += run.total_regret > without
     if law != "geometric:60":
         assert above == (8 if law == "constant:150" else 0)  # the delay term is needed
-
-
-def test_a_constant_delay_costs_almost_what_the_bound_adds() -> None:
-    """Arm 0 is pulled until enough outcomes have arrived to make its index smaller than 1."""
-    means, tau = [0.0, 1.0], 400
-    now, later = (
-        bl.simulate(
-            bl.bandit(means, rewards="deterministic"),
-            base="ucbvi-ch",
-            updater="active",
-            delay=bl.delays.constant(delay),
-            rewards="unknown",
-            episodes=2000,
-        ).total_regret
-        for delay in (0, tau)
-    )
-    _, added = ucb_bound(means, episodes=2000, missing=tau)
-    assert added == tau
-    assert 0.95 * added < later - now <= added

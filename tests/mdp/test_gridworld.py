@@ -46,13 +46,6 @@ def test_without_slips_the_value_is_what_is_left_after_the_shortest_way(rows, co
     assert bl.optimal_value(world) == max(horizon - (rows - 1) - (columns - 1), 0)
 
 
-def test_the_shortest_way_goes_round_walls():
-    world = gridworld(4, 4, horizon=20, slip=0, goal=(2, 2), walls=WALLS)
-    assert bl.optimal_value(world) == 20 - 6
-    shut = gridworld(2, 3, horizon=20, slip=0.3, walls=[(0, 1), (1, 1)])
-    assert bl.optimal_value(shut) == 0
-
-
 @pytest.mark.parametrize(
     ("picture", "options", "value"),
     [
@@ -75,12 +68,6 @@ def test_a_move_goes_on_or_slips_to_either_side():
         expected = np.zeros(9)
         expected[[ahead, one, other]] = 0.8, 0.1, 0.1
         np.testing.assert_allclose(world.transition_table()[0, 4, action], expected)
-
-
-def test_a_move_off_the_grid_or_into_a_wall_holds():
-    world = gridworld(2, 2, horizon=4, slip=0.2, walls=[(0, 1)])
-    np.testing.assert_allclose(world.transition_table()[0, 0, UP], [1, 0, 0, 0])
-    np.testing.assert_allclose(world.transition_table()[0, 0, LEFT], [0.9, 0, 0.1, 0])
 
 
 def test_the_goal_holds_and_pays_and_no_move_leads_into_a_wall():

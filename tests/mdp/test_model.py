@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from belated.episode import Shape
-from belated.mdp.model import MDP, fill_cumulative
+from belated.mdp.model import MDP
 
 SHAPE = Shape(2, 1, 3)
 ENTRIES = [(0, 0, 1, 1.0), (1, 0, 0, 0.25), (1, 0, 1, 0.75)]
@@ -69,31 +69,6 @@ def test_sparse_and_dense_build_the_same_world_from_entries_in_any_order(stages)
             np.testing.assert_array_equal(getattr(sparse, name), getattr(dense, name), name)
 
 
-def test_the_horizon_is_read_from_whichever_table_has_stages():
-    p, r = np.ones((1, 1, 1)), np.zeros((1, 1))
-    assert MDP.dense(np.ones((3, 1, 1, 1)), r).shape.horizon == 3
-    assert MDP.dense(p, np.zeros((4, 1, 1))).shape.horizon == 4
-    assert MDP.dense(p, r, horizon=5).shape.horizon == 5
-
-
-def test_successors_are_those_of_the_stage_asked_for():
-    p = np.zeros((2, 2, 1, 2))
-    p[0, :, 0, 1] = 1.0
-    p[1, :, 0] = [0.25, 0.75]
-    world = MDP.dense(p, np.zeros((2, 1)))
-    for h, states, probs in ((0, [1], [1.0]), (1, [0, 1], [0.25, 0.75])):
-        found, weights = world.successors(h, 1, 0)
-        np.testing.assert_array_equal(found, states)
-        np.testing.assert_array_equal(weights, probs)
-
-
-def test_a_world_copies_its_arguments():
-    p, r, start = np.ones((1, 1, 1)), np.zeros((1, 1)), np.ones(1)
-    world = MDP.dense(p, r, horizon=1, start=start)
-    p[:], r[:], start[:] = 9, 9, 9
-    assert (world.prob[0], world.rewards[0, 0, 0], world.start[0]) == (1, 0, 1)
-
-
 def test_rows_within_tolerance_are_kept_as_given_and_their_last_cumulative_entry_is_one():
     p = [0.1] * 10
     assert sum(p) != 1.0
@@ -104,13 +79,6 @@ def test_rows_within_tolerance_are_kept_as_given_and_their_last_cumulative_entry
     np.testing.assert_array_equal(world.cum[world.ptr[1:] - 1], np.ones(10))
 
 
-def test_cumulative_sums_never_fall_and_never_pass_one():
-    prob, cum, sums = np.array([1 + 5e-10, 2e-10, 0.0]), np.zeros(3), np.zeros(1)
-    fill_cumulative(np.array([0, 3]), prob, cum, sums)
-    np.testing.assert_array_equal(cum, [1, 1, 1])
-    assert sums[0] > 1
-
-
 def test_rounding_gives_an_impossible_last_state_no_share_of_the_start():
     law = np.array([*[0.1] * 10, 0.0, 0.0])
     world = MDP.dense(np.full((12, 1, 12), 1 / 12), np.zeros((12, 1)), horizon=1, start=law)
@@ -119,27 +87,11 @@ def test_rounding_gives_an_impossible_last_state_no_share_of_the_start():
     np.testing.assert_array_equal(world.start_cum[9:], [1, 1, 1])
 
 
-def test_a_start_state_is_a_point_mass():
-    world = MDP.dense(np.full((3, 1, 3), 1 / 3), np.zeros((3, 1)), horizon=1, start=np.int64(1))
-    np.testing.assert_array_equal(world.start, [0, 1, 0])
-    np.testing.assert_array_equal(world.start_cum, [0, 1, 1])
-
-
 def test_a_world_survives_pickling():
     world = MDP.sparse(SHAPE, ENTRIES, REWARDS, reward_draws="bernoulli")
     copy = pickle.loads(pickle.dumps(world))
     assert (copy.shape, copy.reward_draws) == (world.shape, "bernoulli")
     np.testing.assert_array_equal(copy.transition_table(), world.transition_table())
-
-
-def test_repr_states_the_sizes_of_a_world():
-    assert repr(MDP.sparse(SHAPE, ENTRIES, REWARDS)) == (
-        "MDP(states=2, actions=1, horizon=3, homogeneous, 3 successors)"
-    )
-    staged = [(h, *entry) for h in range(3) for entry in ENTRIES]
-    assert repr(MDP.sparse(SHAPE, staged, REWARDS)) == (
-        "MDP(states=2, actions=1, horizon=3, stage-dependent, 9 successors)"
-    )
 
 
 def test_a_sparse_world_never_holds_a_block_of_states_by_states():

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from belated.compiled import interpreted
 from belated.episode import Policy
 from belated.mdp.model import MDP
 from belated.mdp.play import draw, play
@@ -74,21 +73,6 @@ def fits(seen, law):
     assert (seen[law == 0] == 0).all()
     possible = law > 0
     assert stats.chisquare(seen[possible], seen.sum() * law[possible]).pvalue > 0.001
-
-
-@pytest.mark.parametrize("search", [draw, interpreted(draw)], ids=["compiled", "interpreted"])
-def test_draw_finds_the_first_entry_above_the_uniform_within_its_row(search):
-    cum = np.array([1.0, 0.25, 0.25, 0.5, 1.0, 0.1, 1.0])
-    for u, found in (
-        (0.0, 1),
-        (np.nextafter(0.25, 0), 1),
-        (0.25, 3),
-        (np.nextafter(0.5, 0), 3),
-        (0.5, 4),
-        (np.nextafter(1, 0), 4),
-    ):
-        assert search(cum, 1, 5, u) == found
-    assert search(cum, 0, 1, 0.999) == 0
 
 
 def test_draw_agrees_with_a_plain_search_for_every_length():

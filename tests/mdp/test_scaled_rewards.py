@@ -34,17 +34,6 @@ def test_values_and_regret_return_to_original_units() -> None:
     np.testing.assert_allclose(SCALE.restore(np.array([0.0, 1.0]), steps=1), [-1, 5])
 
 
-def test_a_learner_learns_from_scaled_rewards_of_any_range() -> None:
-    learner = bl.Learner(
-        bl.Shape(1, 2, 1), base="ucrl2:scale=0.1", updater="active", rewards="unknown", episodes=50
-    )
-    pays = [-1.0, 5.0]
-    for k in range(50):
-        action = int(learner.start(k).actions[0, 0])
-        learner.observe([bl.Episode(k, [0, 0], [action], SCALE([pays[action]]))])
-    assert learner.policy.actions.tolist() == [[1]]
-
-
 def test_a_reward_out_of_range_names_the_range_and_the_remedy() -> None:
     with pytest.raises(
         ValueError, match=r"^rewards must lie in \[-1, 5\], got 7\.0 at \[1\]; give"

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import belated as bl
 from belated.papers.howson2021.claims import CLAIMS, all_claims
 from belated.papers.howson2021.claims.learners import CONVERGED, optimal_chain_value
 from belated.papers.howson2021.claims.verdict import format_outcome, judge_claim
@@ -276,13 +275,6 @@ def test_a_concave_dependence_is_reported_though_its_line_is_nearly_straight():
     assert bend.estimate == pytest.approx(-0.001, rel=0.02)
 
 
-def test_a_slope_comes_with_its_interval(good):
-    found = {detail.setting: dict(detail.numbers) for detail in good["linear-in-delay"].details}
-    slope = found["S = 5, uniform, Lazy, α = 1"]["slope"]
-    assert slope.low < slope.estimate < slope.high
-    assert slope.estimate == pytest.approx(SLOPE["lazy:1"] * COST["uniform"], abs=0.01)
-
-
 def test_spread_is_told_relative_and_absolute(good):
     numbers = dict(good["lazy-1-most-robust"].details[0].numbers)
     # over E[tau] = 100, ..., 500 the laws are 0.7 of the slope apart
@@ -308,11 +300,6 @@ def test_runs_of_two_bases_or_two_lengths_are_refused():
     longer = replace(GOOD, chains=(5,), episodes=20_000).rows()
     with pytest.raises(ValueError, match=r"^All runs on chain-5 must have the same episodes"):
         Evidence(columns([*GOOD.rows(), *longer]), GOOD.make()[1])
-
-
-@pytest.mark.parametrize("states", [5, 10, 20, 30])
-def test_best_value_is_that_of_the_chain(states):
-    assert optimal_chain_value(states) == pytest.approx(bl.optimal_value(bl.chain(states)))
 
 
 YES, NO, OPEN, TRIVIAL = "confirmed", "refuted", "not resolved", "says nothing"
