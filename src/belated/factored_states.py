@@ -141,13 +141,14 @@ class States:
         `factors` are the names of these factors. At least one factor must remain.
         """
         self._check_names(factors)
-        kept = {name: values for name, values in self.factors.items() if name not in factors}
+        kept = {
+            factor: {value: value for value in values}
+            for factor, values in self.factors.items()
+            if factor not in factors
+        }
         if not kept:
             raise ValueError(f"At least one of {', '.join(self.factors)} must be kept.")
-        kept_axes = [axis for axis, name in enumerate(self.factors) if name not in factors]
-        return self._coarsening(
-            kept, [tuple(values[axis] for axis in kept_axes) for values in self._values()]
-        )
+        return self._coarsening(kept)
 
     def merge(self, **groups: Mapping[str | int, str | int]) -> Coarsening:
         """Return the coarser states that result when some values are given a common name.
@@ -164,28 +165,24 @@ class States:
                 if old not in values:
                     raise ValueError(f"{factor} must be one of {', '.join(values)}, got {old!r}.")
             renamed[factor] = {value: group.get(value, value) for value in values}
-        coarse = {factor: list(dict.fromkeys(new.values())) for factor, new in renamed.items()}
-        maps = list(renamed.values())
-        return self._coarsening(
-            coarse,
-            [
-                tuple(new[value] for new, value in zip(maps, values, strict=True))
-                for values in self._values()
-            ],
-        )
+        return self._coarsening(renamed)
 
-    def _values(self) -> Iterator[tuple[str, ...]]:
-        return product(*self.factors.values())
+    def _coarsening(self, names: Mapping[str, Mapping[str, str]]) -> Coarsening:
+        """Return coarser product states, and the coarse state of each state.
 
-    def _coarsening(
-        self, factors: Mapping[str, Sequence[str]], values: list[tuple[str, ...]]
-    ) -> Coarsening:
-        """Return the coarser product states of `factors`, and the coarse state of each state.
-
-        `values` has one tuple for each original state, in order: its values of `factors`.
+        `names` maps each factor that is kept to a map from its values to their new names.
         """
-        coarse = States(factors)
-        index = [coarse.index(SEPARATOR.join(parts)) for parts in values]
+        coarse = States({factor: [*dict.fromkeys(new.values())] for factor, new in names.items()})
+        index = [
+            coarse.index(
+                SEPARATOR.join(
+                    names[factor][value]
+                    for factor, value in zip(self.factors, values, strict=True)
+                    if factor in names
+                )
+            )
+            for values in product(*self.factors.values())
+        ]
         return Coarsening(coarse, np.array(index, np.int64))
 
     def _check_names(self, names: Sequence[str] | Mapping[str, object]) -> None:

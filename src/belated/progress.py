@@ -177,7 +177,10 @@ def format_rate(done: int, seconds: float, unit: str) -> str:
 
 
 class Bar:
-    """Progress bar on a terminal, which is removed when it is stopped.
+    """Progress bar on a terminal, which is removed at the end, or in the output of a notebook cell.
+
+    In a notebook, the library rich renders the bar as HTML, which replaces what is displayed by
+    means of the display id of IPython, so that no notebook widgets are needed.
 
     Parameters
     ----------
@@ -185,52 +188,35 @@ class Bar:
         Object of the library rich that draws the bar.
     task : TaskID
         Id of the task in `progress` whose progress is shown.
+    notebook : bool
+        Whether the bar is shown in a notebook.
     """
 
-    every_s = BAR_EVERY_S
-
-    def __init__(self, progress: "RichProgress", task: "TaskID") -> None:
+    def __init__(self, progress: "RichProgress", task: "TaskID", *, notebook: bool) -> None:
         self.progress = progress
         self.task = task
-        self.start()
+        self.every_s = NOTEBOOK_EVERY_S if notebook else BAR_EVERY_S
+        self.output: Any = None
+        if notebook:
+            from IPython.display import display
 
-    def start(self) -> None:
-        """Show the bar."""
-        self.progress.start()
-
-    def update(self, done: int, text: str) -> None:
-        """Show `done` finished units, with a `text` beside the bar."""
-        self.progress.update(self.task, completed=done, text=text, refresh=True)
-
-    def stop(self, done: int, text: str) -> None:
-        """Remove the bar. `done` and `text`, which some subclasses show, are ignored."""
-        self.progress.stop()
-
-
-class NotebookBar(Bar):
-    """Progress bar in the output of a notebook cell; the bar remains visible when it is stopped.
-
-    The library rich renders the bar as HTML. Each update replaces the displayed HTML by means of
-    the display id of IPython, so that no notebook widgets are needed.
-    """
-
-    every_s = NOTEBOOK_EVERY_S
-
-    def start(self) -> None:
-        """Show the bar."""
-        from IPython.display import display
-
-        show: Any = display  # not typed in every version
-        self.output = show(self.progress, display_id=True)
+            show: Any = display  # not typed in every version
+            self.output = show(progress, display_id=True)
+        else:
+            progress.start()
 
     def update(self, done: int, text: str) -> None:
         """Show `done` finished units, with a `text` beside the bar."""
-        self.progress.update(self.task, completed=done, text=text)
-        self.output.update(self.progress)
+        self.progress.update(self.task, completed=done, text=text, refresh=self.output is None)
+        if self.output is not None:
+            self.output.update(self.progress)
 
     def stop(self, done: int, text: str) -> None:
-        """Show the final state of the bar. `done` and `text` are as in `update`."""
-        self.update(done, text)
+        """Remove the bar; in a notebook, show its final state instead, as `update` does."""
+        if self.output is None:
+            self.progress.stop()
+        else:
+            self.update(done, text)
 
 
 def _start_bar(title: str, total: int) -> Bar | None:
@@ -258,4 +244,4 @@ def _start_bar(title: str, total: int) -> Bar | None:
         transient=True,
     )
     task = bar.add_task(title, total=total, text="")
-    return NotebookBar(bar, task) if notebook else Bar(bar, task)
+    return Bar(bar, task, notebook=notebook)

@@ -103,7 +103,8 @@ def train(
     if env.shape.is_restricted and learner.shape != env.shape:
         raise ValueError(f"The learner must have {env.shape}, got {learner.shape}.")
 
-    evaluator = None if world is None else GapEvaluator(world)
+    optimal = None if world is None else optimal_table(world)[0]
+    evaluated: Policy | None = None  # last policy whose gaps are known
     returns, gaps, first = np.zeros(episodes), np.zeros(episodes), env.episode + 1
     max_missing, updates = 0, learner.updates
     with Progress("training", total=episodes, shown=progress) as shown:
@@ -112,8 +113,10 @@ def train(
             learner.observe(info["feedback"])
             max_missing = max(max_missing, env.missing)
             policy = learner.start(env.episode)
-            if evaluator is not None:
-                gaps[j] = evaluator.gap(policy, env.state(observation))
+            if world is not None:
+                if policy is not evaluated:
+                    evaluated, known_gaps = policy, optimal - policy_table(world, policy)[0]
+                gaps[j] = known_gaps[env.state(observation)]
             returns[j] = play_episode(env, policy, observation, key)
             shown.update(j + 1)
     return Training(
@@ -153,23 +156,3 @@ def play_episode(env: DelayedFeedback, policy: Policy, observation: object, seed
         if terminated or truncated:
             break
     return total
-
-
-class GapEvaluator:
-    """Evaluator of the suboptimality gaps V*_1(s) - V^pi_1(s) of policies in a `world`.
-
-    The values of the most recent policy are cached.
-    """
-
-    def __init__(self, world: MDP) -> None:
-        self._world = world
-        self._optimal = optimal_table(world)[0]
-        self._policy: Policy | None = None
-        self._value = self._optimal
-
-    def gap(self, policy: Policy, state: int) -> float:
-        """Return the gap V*_1(s) - V^pi_1(s) of `policy` for the first state s = `state`."""
-        if policy is not self._policy:
-            self._policy = policy
-            self._value = policy_table(self._world, policy)[0]
-        return float(self._optimal[state] - self._value[state])
