@@ -34,7 +34,6 @@ from belated.figures.styles import (
     RC_PARAMS,
     LineStyle,
     hollow_marker,
-    legend_handles,
     line_styles,
     save_figure,
 )
@@ -196,7 +195,19 @@ class PanelFigure:
 
     def legend_entries(self) -> list[Line2D]:
         """Return the entries of the legend."""
-        handles = legend_handles(self.panels, self.styles, markers=self.markers)
+        present = {name for lines in self.panels.values() for name in lines}
+        handles = [
+            Line2D(
+                *([], []),
+                color=line_style.colour,
+                linestyle=line_style.linestyle,
+                marker=line_style.marker if self.markers else "",
+                markersize=4,
+                label=name,
+            )
+            for name, line_style in self.styles.items()
+            if name in present
+        ]
         if self.published:
             grey = LineStyle("0.3", (), "o")
             handles.append(Line2D([], [], label="Published", **hollow_marker(grey)))

@@ -1,7 +1,7 @@
 """Colours, line styles, legend entries, notes and file output, shared by all figures."""
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
@@ -9,9 +9,6 @@ from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-
-from belated.sweep.bands import Panels
 
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours of learners, from the palette of Okabe and Ito for colour-blind readers. The yellow of
@@ -127,40 +124,6 @@ def two_way_styles(lines: Iterable[tuple[str, str, str]]) -> dict[str, LineStyle
         label: replace(patterns[pattern], colour=colours[colour].colour)
         for label, colour, pattern in lines
     }
-
-
-def legend_handles(
-    panels: Panels, styles: Mapping[str, LineStyle], *, markers: bool = False
-) -> list[Line2D]:
-    """Return a legend entry for each line that occurs in `panels`.
-
-    Parameters
-    ----------
-    panels : Panels
-        Lines of each panel.
-    styles : Mapping[str, LineStyle]
-        Map from the name of a line to its style, in the order of the legend.
-    markers : bool
-        Whether the lines have markers.
-
-    Returns
-    -------
-    list[Line2D]
-        Entries in the order of `styles`. Lines that occur in no panel have no entry.
-    """
-    present = {name for lines in panels.values() for name in lines}
-    return [
-        Line2D(
-            *([], []),
-            color=line_style.colour,
-            linestyle=line_style.linestyle,
-            marker=line_style.marker if markers else "",
-            markersize=4,
-            label=name,
-        )
-        for name, line_style in styles.items()
-        if name in present
-    ]
 
 
 def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
