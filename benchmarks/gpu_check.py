@@ -18,7 +18,7 @@ import numpy as np
 from belated.mdp.worlds import world as parse_world
 from belated.papers.howson2021.base import Published
 from belated.simulation.run import Run
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 SEEDS = (0, 1, 7)
 PUBLISHED = {"base": Published(ties="random"), "stages": "pooled"}
@@ -55,13 +55,13 @@ def digest(run: Run) -> str:
     return found.hexdigest()[:16]
 
 
-def settings() -> dict[str, Setting]:
+def settings() -> dict[str, Simulation]:
     """Return the settings to compare, by name."""
     found = {}
 
     def add(name: str, world: str, **options: object) -> None:
         title = f"{world} {name} {options['delay']} {options['updater']}"
-        found[title] = lambda: Setting(world=parse_world(world), **options)
+        found[title] = lambda: Simulation(world=parse_world(world), **options)
 
     for states in (5, 10, 20, 30):
         for law in LAWS:
@@ -85,7 +85,7 @@ def settings() -> dict[str, Setting]:
     return found
 
 
-def build(wanted: str = "") -> dict[str, Setting]:
+def build(wanted: str = "") -> dict[str, Simulation]:
     """Return the settings whose name contains `wanted`; say which cannot be built."""
     built = {}
     for name, make in settings().items():

@@ -12,7 +12,7 @@ from belated.simulation.gpu.compiler import SIMULATED, check_device
 from belated.simulation.gpu.errors import GpuUnavailableError
 from belated.simulation.gpu.many import run_on_gpu
 from belated.simulation.run import Run
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 
 class Allocations(dict[Any, Any]):
@@ -90,7 +90,7 @@ def assert_same_on_gpu(
     world: bl.MDP | str, *, seeds: tuple[int, ...] = (0, 5), **options: Any
 ) -> None:
     """Fail unless the GPU engine gives the same runs as the compiled engine."""
-    setting = Setting(world=bl.world(world) if isinstance(world, str) else world, **options)
+    setting = Simulation(world=bl.world(world) if isinstance(world, str) else world, **options)
     expected = [setting.run(seed) for seed in seeds]
     got = run_on_gpu(setting, seeds, lambda episodes: None)
     for one, two in zip(expected, got, strict=True):

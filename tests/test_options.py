@@ -16,7 +16,7 @@ from belated.options import (
     option_choices,
 )
 from belated.simulation import many
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 from belated.sweep.cell import Cell
 from belated.sweep.study import read_study
 
@@ -36,7 +36,15 @@ LEARNER_CHANGES = [
     for value in get_args(option.type)
     if value != option.default
 ]
-CELL = Cell("chain-3", "ucrl2", "constant:2", "active", 20, (0, 1), rewards="unknown")
+CELL = Cell(
+    world="chain-3",
+    base="ucrl2",
+    delay="constant:2",
+    updater="active",
+    episodes=20,
+    seeds=(0, 1),
+    rewards="unknown",
+)
 STUDY = """
 name = "small"
 episodes = 20
@@ -90,7 +98,7 @@ def test_signatures_show_every_option_with_its_default(function: Any, options: t
 def test_simulate_and_simulate_many_pass_an_option_to_the_setting(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Setting, "run", lambda setting, seed, **how: setting)
+    monkeypatch.setattr(Simulation, "run", lambda setting, seed, **how: setting)
     monkeypatch.setattr(many, "run_seeds", lambda setting, seeds, **how: [setting])
     setting: Any = bl.simulate(bl.chain(3), **simulated(**{name: value}))
     assert getattr(setting, name) == value
@@ -119,9 +127,9 @@ def test_a_study_file_passes_an_option_to_the_setting(
 def test_the_command_line_passes_an_option_to_the_setting(
     name: str, value: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings: list[Setting] = []
+    settings: list[Simulation] = []
 
-    def run_seeds(setting: Setting, seeds: Any, **how: Any) -> None:
+    def run_seeds(setting: Simulation, seeds: Any, **how: Any) -> None:
         settings.append(setting)
         raise many.Interrupted([], len(seeds))
 

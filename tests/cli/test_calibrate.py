@@ -71,28 +71,17 @@ def test_a_new_study_file_is_one_that_a_sweep_reads(tmp_path, expected):
         assert line in done.stdout
 
 
-def test_an_existing_study_file_keeps_its_text(tmp_path, expected):
-    file = tmp_path / "old.toml"
-    before = '# mine\n[[bases]]\nname = "ucbvi-bf"\npreset = "two_term"\nscale = 7 # look\n'
-    file.write_text(before)
-    assert call(*TINY, *TWO_TERM, "--write", file).exit_code == 0
-    assert file.read_text() == before.replace("7", str(expected.scale))
-
-
-def test_a_study_file_without_that_base_is_refused_before_anything_runs(tmp_path, monkeypatch):
+def test_an_existing_file_is_refused_before_anything_runs(tmp_path, monkeypatch):
     def never(*arguments, **options):
         raise AssertionError("It ran.")
 
-    monkeypatch.setattr("belated.simulation.calibrate.calibrate", never)
+    monkeypatch.setattr("belated.simulation.calibration_table.calibrate", never)
     file = tmp_path / "old.toml"
-    file.write_text('[[bases]]\nname = "ucrl2"\n')
+    file.write_text("mine")
     done = call(*TINY, *TWO_TERM, "--write", file)
     assert done.exit_code == 2
-    assert (
-        "'--write': the study file must have exactly one section like the following, got 0"
-        in done.stderr
-    )
-    assert file.read_text() == '[[bases]]\nname = "ucrl2"\n'
+    assert f"'--write': {file} already exists; choose a new file." in done.stderr
+    assert file.read_text() == "mine"
 
 
 TABLE = ["--base", "ucbvi-ch", "--delay", "constant:0", "--delay", "geometric:20"]

@@ -104,7 +104,7 @@ GIVE = "Give the folder that `belated sweep` or `belated reproduce` has written"
         ),
         (
             ["calibrate", "--world", "chain-3", "--base", "ucrl2", "--write", "binary.toml"],
-            "'--write': binary.toml is not UTF-8 (invalid start byte at byte 0).",
+            "'--write': binary.toml already exists; choose a new file.",
         ),
         (
             ["ledger", "verify", "--store", "sqlite:///empty"],

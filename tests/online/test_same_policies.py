@@ -19,7 +19,7 @@ from belated.online.host import Host
 from belated.online.serving import Serving
 from belated.online.verify import verify
 from belated.simulation.reference import traced_actions
-from belated.simulation.setting import draw_delays
+from belated.simulation.simulation import draw_delays
 from combinations import chosen
 from random_problems import puzzling_world
 

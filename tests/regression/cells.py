@@ -15,7 +15,14 @@ from belated.sweep.packaged import study_names
 from belated.sweep.study import read_study
 from regression.digesting import digest
 
-PLAIN = Cell("chain-30", "ucrl2", "geometric:100", "lazy:10", 100_000, (0, 1, 2, 3, 4))
+PLAIN = Cell(
+    world="chain-30",
+    base="ucrl2",
+    delay="geometric:100",
+    updater="lazy:10",
+    episodes=100_000,
+    seeds=(0, 1, 2, 3, 4),
+)
 WORLDS = ("chain-3", "frozen-lake-4x4", "icu-sepsis", "riverswim-6", "garnet-4-2-3")
 DELAYS = ("constant:0", "never:0.1:poisson:6", "by_action:0=constant:5,1=geometric:100")
 LONG_DELAY = "by_action:" + ",".join(f"{action}=geometric:{action}00" for action in range(9))

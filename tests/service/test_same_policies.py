@@ -18,7 +18,7 @@ from belated.learner.updaters import Updater
 from belated.mdp.play import play
 from belated.online.verify import verify
 from belated.simulation.reference import traced_actions
-from belated.simulation.setting import draw_delays
+from belated.simulation.simulation import draw_delays
 from combinations import spread
 from online.conftest import ledger, postgres, postgres_url, sqlite_url, url
 from random_problems import puzzling_world

@@ -43,9 +43,8 @@ def test_a_file_that_is_no_table_is_rejected(tmp_path, content):
         calibrate_table(TASKS, path=tmp_path / "scales.json")
 
 
-def test_calibration_needs_neither_duckdb_nor_pydantic():
+def test_calibration_needs_no_duckdb():
     code = (
-        "import sys; sys.modules.update(duckdb=None, pydantic=None, tomlkit=None); "
-        "import belated.simulation.calibration_table"
+        "import sys; sys.modules.update(duckdb=None); import belated.simulation.calibration_table"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

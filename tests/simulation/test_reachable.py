@@ -17,7 +17,7 @@ from belated.learner.backup import Row, Stage, backup, mean
 from belated.learner.bases import BackupRule
 from belated.papers.howson2021.base import Published
 from belated.simulation.reachable import find_reach, reachable
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 BASES = {
     "published": Published(ties="random"),
@@ -60,7 +60,7 @@ def test_the_reach_of_each_step_is_that_of_a_search(
 def test_runs_equal_those_that_compute_all_values(name: str, stages: Any, updater: str) -> None:
     worlds = [bl.chain(6), random_world(bl.Shape(6, 2, 4), 1, climbs=True)]
     for world in worlds:
-        setting = Setting(
+        setting = Simulation(
             world=world,
             base=BASES[name],
             updater=updater,
@@ -78,7 +78,7 @@ def test_runs_equal_those_that_compute_all_values(name: str, stages: Any, update
 def test_the_reach_is_used_only_where_no_result_depends_on_other_states() -> None:
     def reach(base: bl.Base, stages: Any = "pooled") -> list[int]:
         world = bl.chain(4)
-        setting = Setting(world=world, base=base, updater=bl.Active(), episodes=9, stages=stages)
+        setting = Simulation(world=world, base=base, updater=bl.Active(), episodes=9, stages=stages)
         return find_reach(world, setting.problem(0)).tolist()
 
     assert reach(bl.UCBVI_CH()) == reach(bl.UCBVI_CH(), "each") == [1, 2, 3, 4, 4]
@@ -87,7 +87,7 @@ def test_the_reach_is_used_only_where_no_result_depends_on_other_states() -> Non
 
 
 def test_traces_contain_the_policy_of_all_states() -> None:
-    setting = Setting(
+    setting = Simulation(
         world=bl.chain(5),
         base=bl.UCBVI_CH(scale=0.1),
         updater=bl.Active(),

@@ -9,20 +9,28 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.simulation.setting import normalize_delay
 from belated.sweep import cell as cell_module
 from belated.sweep.cell import Cell
 from belated.sweep.results import Results
 from belated.sweep.store import Store
 from belated.sweep.sweep import sweep
 
-PLAIN = Cell("chain-30", "ucrl2", "geometric:100", "lazy:10", 100_000, (0, 1, 2, 3, 4))
+PLAIN = Cell(
+    world="chain-30",
+    base="ucrl2",
+    delay="geometric:100",
+    updater="lazy:10",
+    episodes=100_000,
+    seeds=(0, 1, 2, 3, 4),
+)
 FANCY = Cell(
-    "chain-5",
-    "ucbvi-bf",
-    "constant:0",
-    "explicit",
-    10_000,
-    (5, 6),
+    world="chain-5",
+    base="ucbvi-bf",
+    delay="constant:0",
+    updater="explicit",
+    episodes=10_000,
+    seeds=(5, 6),
     base_options=(("preset", "two_term"), ("scale", 0.03)),
     updater_options=(("threshold", 7),),
     stages="pooled",
@@ -64,7 +72,7 @@ def test_results_of_a_world_that_has_changed_are_computed_again() -> None:
     chain, lake = PLAIN, dataclasses.replace(PLAIN, world="frozen-lake-4x4")
     digests = chain.digest, lake.digest
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cell_module, "WORLD_VERSIONS", {})
+        patch.setattr(cell_module, "CHANGED_RESULTS", {})
         assert (chain.digest, lake.digest) == (digests[0], "2e9025f0f9636f10") != digests
 
 
@@ -113,7 +121,9 @@ def test_a_label_is_no_fact() -> None:
     ],
 )
 def test_every_base_and_updater_makes_a_cell(base: str, updater: str, name: str) -> None:
-    cell = Cell("chain-3", base, "constant:2", updater, 20, (0,))
+    cell = Cell(
+        world="chain-3", base=base, delay="constant:2", updater=updater, episodes=20, seeds=(0,)
+    )
     assert cell.setting == name
     setting = cell.build()
     assert setting.base.name == base  # type: ignore[union-attr]
@@ -144,7 +154,14 @@ def test_a_cell_builds_what_it_says() -> None:
 def test_an_invalid_cell_is_rejected_before_anything_is_computed(
     change: dict[str, Any], message: str, tmp_path: Path
 ) -> None:
-    good = Cell("chain-3", "ucrl2", "constant:2", "active", 20, (0, 1))
+    good = Cell(
+        world="chain-3",
+        base="ucrl2",
+        delay="constant:2",
+        updater="active",
+        episodes=20,
+        seeds=(0, 1),
+    )
     wrong = dataclasses.replace(good, seeds=(5,), label="wrong", **change)
     with pytest.raises(ValueError, match=message):
         sweep([good, wrong], Store(tmp_path), progress=False)
@@ -162,7 +179,14 @@ def columns(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return Results(folder).runs()
 
 
-SHORT = Cell("chain-3", "ucbvi-bf", "geometric:6", "active", 300, (0, 1))
+SHORT = Cell(
+    world="chain-3",
+    base="ucbvi-bf",
+    delay="geometric:6",
+    updater="active",
+    episodes=300,
+    seeds=(0, 1),
+)
 SWEPT: list[tuple[str, Cell]] = [
     ("chain-3/ucbvi-bf/geometric-6/active", SHORT),
     (
@@ -241,7 +265,9 @@ DEPENDENT = "by_action:0=constant:1,1=never:0.2:geometric:3"
 
 
 def test_a_study_may_have_delays_that_depend_on_what_is_played(tmp_path: Path) -> None:
-    cell = Cell("chain-3", "ucrl2", DEPENDENT, "active", 50, (0, 1))
+    cell = Cell(
+        world="chain-3", base="ucrl2", delay=DEPENDENT, updater="active", episodes=50, seeds=(0, 1)
+    )
     other = dataclasses.replace(cell, delay="by_action:0=constant:2,1=never:0.2:geometric:3")
     assert cell.digest != other.digest
     assert cell.id != other.id
@@ -257,7 +283,7 @@ def test_a_study_may_have_delays_that_depend_on_what_is_played(tmp_path: Path) -
 def test_delays_within_a_delay_have_canonical_names_and_own_code(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert cell_module.normalize_delay("by_action:1=geometric:3.0,0=(constant:1)") == (
+    assert normalize_delay("by_action:1=geometric:3.0,0=(constant:1)") == (
         "by_action:0=constant:1,1=geometric:3"
     )
     (tmp_path / "own_laws.py").write_text("import belated as bl\nslow = bl.delays.constant(9)\n")

@@ -1,6 +1,7 @@
 """Results: data frames, and curves with the parts of their setting."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +13,6 @@ import belated as bl
 from belated.cli.main import app
 from belated.sweep.results import Results
 from belated.sweep.store import Store
-from belated.sweep.study import BaseEntry
 from belated.sweep.sweep import sweep
 from small_study import STUDY
 
@@ -23,7 +23,7 @@ SETTING = "chain-4/ucrl2/geometric-5/lazy-2"
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     folder = tmp_path_factory.mktemp("results")
-    cells = STUDY.model_copy(update={"episodes": 40, "seeds": 2}).cells()
+    cells = replace(STUDY, episodes=40, seeds=2).cells()
     sweep(cells, Store(folder), threads=1, progress=False)
     return bl.results(folder)
 
@@ -97,14 +97,9 @@ def test_a_missing_library_and_unknown_names_are_explained(
 
 
 def test_an_own_base_is_labelled_by_its_name_in_figures(tmp_path: Path) -> None:
-    study = STUDY.model_copy(
-        update={
-            "episodes": 5,
-            "seeds": 1,
-            "worlds": ["chain-3"],
-            "delays": ["constant:0"],
-            "bases": [BaseEntry(name="own_parts:OwnBase", scale=0.1), BaseEntry(name="ucrl2")],
-        }
+    bases: list[Any] = [{"name": "own_parts:OwnBase", "scale": 0.1}, "ucrl2"]
+    study = replace(
+        STUDY, episodes=5, seeds=1, worlds=["chain-3"], delays=["constant:0"], bases=bases
     )
     sweep(study.cells(), Store(tmp_path), threads=1, progress=False)
     results = bl.results(tmp_path)

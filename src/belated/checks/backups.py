@@ -25,7 +25,7 @@ from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.plan import Planner, plan
 from belated.learner.updaters import Active
 from belated.options import Stages
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 STAGES: Final[tuple[Stages, ...]] = ("each", "pooled")
 SCALES: Final = (1.0, 0.1, 0.01)
@@ -98,7 +98,7 @@ def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     from single steps instead of counts, are not compared.
     """
     world = random_world(shapes[0], 0)
-    reason = compile_obstacle(Setting(world=world, base=base, updater=Active(), episodes=1))
+    reason = compile_obstacle(Simulation(world=world, base=base, updater=Active(), episodes=1))
     require(
         reason is None,
         f"{part_name(base)} cannot run compiled: {reason}; it runs in the slower reference loop.",

@@ -25,7 +25,7 @@ from belated.episode import Shape
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.plan import Planner
 from belated.learner.updaters import Active, Lazy
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 RUNS: Final = 20
 """Number of runs in the check of optimism."""
@@ -110,7 +110,7 @@ def is_optimistic(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     broken = 0
     for seed in range(RUNS):
         world = random_world(shapes[seed % len(shapes)], seed)
-        setting = Setting(
+        setting = Simulation(
             world=world, base=base, updater=Active(), delay=geometric(2), episodes=100
         )
         run = replace(setting, engine=fastest_engine(setting)).run(seed)
@@ -144,7 +144,7 @@ def engines_agree(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     )
     for variant, (seed, shape) in product(variants, enumerate(shapes)):
         world = random_world(shape, seed)
-        setting = Setting(world=world, base=variant, updater=Lazy(2), delay=law, episodes=40)
+        setting = Simulation(world=world, base=variant, updater=Lazy(2), delay=law, episodes=40)
         require_equal_runs(part_name(base), setting)
         pooled = replace(
             setting,

@@ -16,24 +16,24 @@ from belated.learner.plan import Planner
 from belated.learner.updaters.updater import Updater
 from belated.simulation.compiled_run import why_not_compiled
 from belated.simulation.run import Run
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 SEED: Final = 3
 BATCH_EPISODES: Final = 4
 """Number of episodes whose feedback arrives at the same time."""
 
 
-def compile_obstacle(setting: Setting) -> str | None:
+def compile_obstacle(setting: Simulation) -> str | None:
     """Return the reason why the compiled engine cannot run `setting`, or None if it can."""
     return why_not_compiled(setting.problem(0), 1)
 
 
-def fastest_engine(setting: Setting) -> Literal["compiled", "reference"]:
+def fastest_engine(setting: Simulation) -> Literal["compiled", "reference"]:
     """Return the engine that `engine="auto"` selects for `setting`. No warning is issued."""
     return "compiled" if compile_obstacle(setting) is None else "reference"
 
 
-def require_equal_runs(who: str, setting: Setting) -> None:
+def require_equal_runs(who: str, setting: Simulation) -> None:
     """Raise AssertionError unless all engines and planning modes give the same run of `setting`.
 
     Results must be bit-identical. `who` is the name of the checked object in messages.

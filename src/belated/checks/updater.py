@@ -21,7 +21,7 @@ from belated.checks.suite import (
 from belated.delays.laws import geometric
 from belated.learner.bases.ucrl2 import UCRL2
 from belated.learner.updaters.updater import Arrival, EpochStart, Updater
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 BASE: Final = UCRL2(scale=0.1)
 SHAPE: Final = SHAPES[-1]
@@ -206,7 +206,7 @@ def engines_agree(updater: Updater) -> None:
     for seed, shape in enumerate(SHAPES):
         world = random_world(shape, seed)
         law = geometric(3)
-        setting = Setting(world=world, base=BASE, updater=updater, delay=law, episodes=40)
+        setting = Simulation(world=world, base=BASE, updater=updater, delay=law, episodes=40)
         require_equal_runs(part_name(updater), setting)
 
 

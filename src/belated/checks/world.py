@@ -15,7 +15,7 @@ from belated.learner.bases.ucbvi_ch import UCBVI_CH
 from belated.learner.updaters import Active
 from belated.mdp.model import MDP, PROBABILITY_TOLERANCE
 from belated.mdp.play import play
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 PLAYED_STEPS: Final = 8000
 """Approximate number of steps that are simulated in a check."""
@@ -125,7 +125,7 @@ def engines_agree(world: MDP) -> None:
     """Check that runs in `world` are bit-identical with every engine and planning mode."""
     episodes = max(5, min(40, 100_000 // (world.ptr.size * world.shape.horizon)))
     base, law = UCBVI_CH(scale=0.01), geometric(3)
-    setting = Setting(world=world, base=base, updater=Active(), delay=law, episodes=episodes)
+    setting = Simulation(world=world, base=base, updater=Active(), delay=law, episodes=episodes)
     require_equal_runs(repr(world), setting)
 
 

@@ -1,35 +1,36 @@
 """`belated calibrate`: find the smallest scale of the bonus at which a base is optimistic."""
 
+import json
 import shlex
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
 from belated.check import check_choice
-from belated.cli.support.calibration_output import build_trial_table, format_result, write_table
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
-    BaseOptions,
     DeviceOption,
     EpisodesOption,
     StagesOption,
     ThreadsOption,
-    check_choices,
+    build_study,
     format_value,
-    join_options,
-    parse_base_options,
+    parse_bases,
     parse_option,
 )
-from belated.cli.support.tables import print_table
+from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from belated.simulation.calibrate import Calibration, Trial
-    from belated.simulation.calibration_table import CalibrationTask
+    from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
+    from belated.simulation.many import Device
 
 FIRST_SEED: Final = 1_000_000
 """Default of --first-seed. It is a copy of `simulation.calibrate.FIRST_SEED`, because that module
@@ -105,7 +106,7 @@ def calibrate(
     device: DeviceOption = "cpu",
     write: Annotated[
         Path | None,
-        typer.Option(help="Study file to write the scale to, new or existing.", dir_okay=False),
+        typer.Option(help="New study file with the setting and its scale.", dir_okay=False),
     ] = None,
 ) -> None:
     """Find the smallest scale at which optimism holds.
@@ -116,186 +117,100 @@ def calibrate(
 
     Example: belated calibrate --world chain-10 --base ucbvi-ch --delay geometric:100
     """
+    from belated.simulation.calibration_table import CalibrationTask
+
     parse_option("--optimism", check_choice, "optimism", optimism, ("start", "everywhere"))
-    settings = [
-        CalibrationSetting(
+    options = [*([] if preset is None else [f"preset={preset}"]), *(option or [])]
+    bases = parse_bases(base, options)
+    delays = delay or ["constant:0"]
+    build_study(
+        worlds=world,
+        bases=list(bases.values()),
+        updaters=[updater],
+        delays=delays,
+        episodes=episodes,
+        seeds=seeds,
+        stages=stages,
+    )
+    tasks = [
+        CalibrationTask(
             world=one_world,
-            base=name,
-            options=options,
+            base=base_text(section),
             updater=updater,
             delay=one_delay,
-            stages=stages,
+            stages=stages,  # type: ignore[arg-type]
             episodes=episodes,
-            seeds=seeds,
+            optimism=optimism,  # type: ignore[arg-type]
+            level=level,
             first_seed=first_seed,
-            optimism=optimism,
+            runs=seeds,
+            lowest=lowest,
         )
-        for one_world, (name, options), one_delay in product(
-            world, parse_options(base, preset, option or []), delay or ["constant:0"]
-        )
+        for one_world, section, one_delay in product(world, bases.values(), delays)
     ]
     if table is not None:
         if write is not None:
             raise typer.BadParameter("--write is for one setting and cannot be used with --table.")
-        tasks = [setting.task(level, lowest) for setting in settings]
         write_table(tasks, table, jobs=jobs, device=device)
         return
     if device != "cpu":
         raise typer.BadParameter("--device gpu is for many settings: add --table FILE.")
-    arguments, *others = [setting.arguments() for setting in settings]
-    if others:
+    if len(tasks) > 1:
         raise typer.BadParameter(
-            f"--table FILE is needed for {len(settings)} settings; give one world, base and delay, "
-            "or add --table."
+            f"--table FILE is needed for {len(tasks)} settings; give one world, base and delay, or "
+            "add --table."
         )
-    setting = settings[0]
     if write is not None:
-        check_study_file(write, setting)
-    found = search(arguments, level=level, lowest=lowest, threads=threads)
+        with usage_errors("--write"):
+            if write.exists():
+                raise ValueError(f"{write} already exists; choose a new file.")
+            write.parent.mkdir(parents=True, exist_ok=True)
+    found = search(tasks[0], threads=threads)
     print_table(build_trial_table(found.tried, found.scale))
     typer.echo(format_result(found, level))
-    if write is None:
-        typer.echo(format_advice(setting, found.scale))
-    else:
-        write_scale(write, setting, found.scale)
+    [section] = bases.values()
+    section = {**section, "scale": found.scale}
+    typer.echo(format_advice(tasks[0], section))
+    if write is not None:
+        with usage_errors("--write"):
+            write_study(write, tasks[0], section)
 
 
-@dataclass(frozen=True)
-class CalibrationSetting:
-    """Setting to calibrate, with values as given on the command line."""
+def base_text(section: Mapping[str, Any]) -> str:
+    """Return the text that names a base with its options. Exit with a usage error if it is invalid.
 
-    world: str
-    base: str
-    options: BaseOptions  # without the scale
-    updater: str
-    delay: str
-    stages: str
-    episodes: int
-    seeds: int
-    first_seed: int
-    optimism: str
-
-    def arguments(self) -> dict[str, Any]:
-        """Return the setting as keyword arguments of `simulation.calibrate`.
-
-        Exit with a usage error if an option is invalid.
-        """
-        from belated.delays import parse as parse_delay
-        from belated.learner.bases import BASE_NAMES
-        from belated.learner.updaters import UPDATER_NAMES
-        from belated.mdp.worlds import world as parse_world
-        from belated.simulation.calibrate import check_base
-
-        check_choices(stages=self.stages)
-        base = parse_option("--base", BASE_NAMES.parse, self.base, self.options)
-        return {
-            "world": parse_option("--world", parse_world, self.world),
-            "base": parse_option("--base", check_base, base, self.base),
-            "updater": parse_option("--updater", UPDATER_NAMES.parse, self.updater),
-            "delay": parse_option("--delay", parse_delay, self.delay),
-            "stages": self.stages,
-            "episodes": self.episodes,
-            "seeds": range(self.first_seed, self.first_seed + self.seeds),
-            "optimism": self.optimism,
-        }
-
-    def task(self, level: float, lowest: float) -> "CalibrationTask":
-        """Return the setting as a `CalibrationTask`.
-
-        `level` is the required share of runs in which optimism holds, and `lowest` the smallest
-        scale to try.
-
-        Exit with a usage error if an option is invalid.
-        """
-        from belated.simulation.calibration_table import CalibrationTask
-
-        self.arguments()
-        options = ",".join(f"{key}={format_value(value)}" for key, value in self.options.items())
-        return CalibrationTask(
-            world=self.world,
-            base=":".join([self.base, *([options] if options else [])]),
-            updater=self.updater,
-            delay=self.delay,
-            stages=self.stages,  # type: ignore[arg-type]
-            episodes=self.episodes,
-            optimism=self.optimism,  # type: ignore[arg-type]
-            level=level,
-            first_seed=self.first_seed,
-            runs=self.seeds,
-            lowest=lowest,
-        )
-
-    def with_scale(self, scale: float) -> "CalibrationSetting":
-        """Return a copy of the setting, with `scale` as an option of the base."""
-        return replace(self, options={**self.options, "scale": scale})
-
-
-def parse_options(
-    bases: Sequence[str], preset: str | None, texts: Sequence[str]
-) -> list[tuple[str, BaseOptions]]:
-    """Return the bases to calibrate and their options. Exit with a usage error if one is invalid.
-
-    Parameters
-    ----------
-    bases : sequence of str
-        Names of the bases, with or without options.
-    preset : str or None
-        Value of --preset; None if it was not given.
-    texts : sequence of str
-        Values of --option. None of them may set the scale.
-
-    Returns
-    -------
-    list of tuple
-        Pair for each base: its name without options, and a dict from option names to values.
+    `section` is a section [[bases]] of a study, without a scale.
     """
     from belated.learner.bases import BASE_NAMES
+    from belated.simulation.calibrate import check_base
 
-    found = []
-    for base in bases:
-        named = parse_option("--base", BASE_NAMES.find, base)
-        with usage_errors("--option"):
-            options = join_options(parse_base_options(texts, bases)[base], named.options)
-            if preset is not None:
-                options = join_options({"preset": preset}, options)
-            if "scale" in options:
-                raise ValueError("option scale must not be given: this command searches for it.")
-        found.append((named.name, options))
-    return found
+    with usage_errors("--option"):
+        if "scale" in section:
+            raise ValueError("option scale must not be given: this command searches for it.")
+    name, *values = section.values()
+    options = dict(zip(list(section)[1:], values, strict=True))
+    with usage_errors("--base"):
+        check_base(BASE_NAMES.parse(name, options), name)
+    return ":".join([name, *([join_values(options)] if options else [])])
 
 
-def search(
-    arguments: Mapping[str, Any], *, level: float, lowest: float, threads: int | None
-) -> "Calibration":
-    """Search for the smallest scale at which optimism holds.
+def join_values(options: Mapping[str, Any]) -> str:
+    """Return `options` as text, such as "preset=two_term,scale=0.1"."""
+    return ",".join(f"{key}={format_value(value)}" for key, value in options.items())
 
-    If the search fails or is interrupted, print the scales tried so far, and exit.
 
-    Parameters
-    ----------
-    arguments : mapping
-        Keyword arguments of `simulation.calibrate` that describe the setting.
-    level : float
-        Required share of runs in which optimism holds.
-    lowest : float
-        Smallest scale to try.
-    threads : int or None
-        Number of runs computed at the same time; None for the number of processors.
+def search(task: "CalibrationTask", *, threads: int | None) -> "Calibration":
+    """Search for the smallest scale of `task` at which optimism holds.
 
-    Returns
-    -------
-    Calibration
-        The scale found, and all scales tried.
+    If the search fails or is interrupted, print the scales tried so far, and exit. `threads` is the
+    number of runs computed at the same time; None for the number of processors.
     """
     from belated.learner.compile_errors import CompilationError
-    from belated.simulation.calibrate import calibrate as find_scale
     from belated.simulation.many import Interrupted
 
     tried: list[Trial] = []
     try:
-        return find_scale(
-            **arguments, level=level, lowest=lowest, threads=threads, on_trial=tried.append
-        )
+        return task.search(threads=threads, on_trial=tried.append)
     except CompilationError as error:
         exit_with_message(str(error), 2)
     except Interrupted:
@@ -306,62 +221,153 @@ def search(
         code, message = 1, str(error)
     if tried:
         print_table(build_trial_table(tried))
-    typer.echo(message, err=True)
-    raise typer.Exit(code)
+    return exit_with_message(message, code)
 
 
-def check_study_file(path: Path, setting: CalibrationSetting) -> None:
-    """Exit with a usage error if a scale for `setting` could not be written to the file `path`.
-
-    The folder of a new file is created.
-    """
-    from belated.cli.support.study_files import read_study_text, set_scale
-
-    with usage_errors("--write"):
-        if path.exists():
-            set_scale(read_study_text(path), setting.base, setting.options, 1.0)
-        else:
-            path.parent.mkdir(parents=True, exist_ok=True)
-
-
-def write_scale(path: Path, setting: CalibrationSetting, scale: float) -> None:
-    """Write a scale to a study file. Exit with a usage error if this fails.
+def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, device: str) -> None:
+    """Calibrate several settings, print their scales and write them to a file.
 
     Parameters
     ----------
+    tasks : sequence of CalibrationTask
+        Settings to calibrate.
     path : Path
-        New file, or an existing study file that contains the base of `setting`.
-    setting : CalibrationSetting
-        The calibrated setting.
-    scale : float
-        The scale found.
+        File with the calibrated scales, new or existing.
+    jobs : int
+        Number of processes.
+    device : str
+        "cpu", or "gpu" to calibrate on a GPU what it supports; exit with a message if it is
+        neither.
     """
-    from belated.cli.support.study_files import format_study, read_study_text, set_scale
+    from belated.simulation.calibration_table import calibrate_table
+    from belated.simulation.gpu.errors import GpuMismatchError
+
+    started = time.perf_counter()
+
+    def report(row: "CalibratedScale") -> None:
+        scale = "none" if row.scale is None else f"{row.scale:g}"
+        typer.echo(
+            f"{time.perf_counter() - started:8.1f} s  {row.world}  {row.base}  {row.delay}: scale "
+            f"{scale}, {row.held} of {row.runs} runs"
+        )
+
+    try:
+        with usage_errors("--table"):
+            rows = calibrate_table(
+                tasks, path=path, jobs=jobs, device=cast("Device", device), on_row=report
+            )
+    except GpuMismatchError as error:
+        exit_with_message(str(error))
+    except KeyboardInterrupt:
+        exit_with_message(f"Interrupted. {path} has the scales found so far.", 130)
+    print_table(build_scale_table(rows))
+    typer.echo(f"\nWrote {len(rows)} scales to {path}.")
+
+
+def write_study(path: Path, task: "CalibrationTask", section: Mapping[str, Any]) -> None:
+    """Write a study file with the setting of `task` and the base of `section`."""
     from belated.files import write_atomically
 
-    with usage_errors("--write"):
-        if path.exists():
-            text = set_scale(read_study_text(path), setting.base, setting.options, scale)
-        else:
-            keys = asdict(setting.with_scale(scale))
-            del keys["first_seed"], keys["optimism"]  # seeds of a study are counted from 0
-            text = format_study(path.stem, **keys)
-            typer.echo(f"\n{indent(text.rstrip(), '  ')}")
-        write_atomically(path, text.encode())
-    typer.echo(f"\nWrote scale = {scale} to {path}.")
+    keys: dict[str, Any] = {
+        "name": path.stem,
+        "episodes": task.episodes,
+        "seeds": task.runs,  # those of a study are counted from 0
+        "worlds": [task.world],
+        "updaters": [task.updater],
+        "delays": [task.delay],
+    }
+    if task.stages != "each":
+        keys["stages"] = task.stages
+    text = f"{format_toml(keys)}\n{format_section(section)}"
+    write_atomically(path, text.encode())
+    typer.echo(f"\n{indent(text.rstrip(), '  ')}\n\nWrote scale = {section['scale']} to {path}.")
 
 
-def format_advice(setting: CalibrationSetting, scale: float) -> str:
-    """Return advice on using `scale` in `setting`: a command, and a section of a study file."""
-    from belated.cli.support.study_files import format_base_section
+def format_toml(keys: Mapping[str, Any]) -> str:
+    """Return numbers, texts, truth values and lists of them as lines of a TOML file."""
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
 
-    options = setting.with_scale(scale).options
-    words = ["belated", "run", "--world", setting.world, "--base", setting.base]
-    for key, value in options.items():
-        words += ["--option", f"{key}={format_value(value)}"]
-    words += ["--updater", setting.updater, "--delay", setting.delay]
-    if setting.stages != "each":
-        words += ["--stages", setting.stages]
-    words += ["--episodes", str(setting.episodes)]
-    section = indent(format_base_section(setting.base, options), "  ")
-    return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{section}"
+
+def format_section(section: Mapping[str, Any]) -> str:
+    """Return the section [[bases]] of a study file.
+
+    >>> print(format_section({"name": "ucbvi-bf", "preset": "two_term", "scale": 0.03}), end="")
+    [[bases]]
+    name = "ucbvi-bf"
+    preset = "two_term"
+    scale = 0.03
+    """
+    return f"[[bases]]\n{format_toml(section)}"
+
+
+def format_advice(task: "CalibrationTask", section: Mapping[str, Any]) -> str:
+    """Return advice on using the scale in `section`: a command, and a section of a study file."""
+    words = ["belated", "run", "--world", task.world, "--base", str(section["name"])]
+    for key, value in section.items():
+        if key != "name":
+            words += ["--option", f"{key}={format_value(value)}"]
+    words += ["--updater", task.updater, "--delay", task.delay]
+    if task.stages != "each":
+        words += ["--stages", task.stages]
+    words += ["--episodes", str(task.episodes)]
+    listed = indent(format_section(section).rstrip(), "  ")
+    return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{listed}"
+
+
+def build_scale_table(rows: "Sequence[CalibratedScale]") -> "Table":
+    """Return a table with the calibrated scale of each setting in `rows`."""
+    columns = ("Scale", "Optimism held", "95% interval", "Mean final regret")
+    table = build_table(["World", "Base", "Delay"], columns)
+    for row in rows:
+        scale = "none" if row.scale is None else f"{'at most ' * row.at_floor}{row.scale:g}"
+        regret = "" if row.mean_regret is None else f"{row.mean_regret:,.1f}"
+        held = f"{row.held} of {row.runs}"
+        table.add_row(
+            row.world, row.base, row.delay, scale, held, format_interval(row.interval), regret
+        )
+    return table
+
+
+def build_trial_table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
+    """Return a table of the trials `tried`, in ascending order of the scale.
+
+    The scale `chosen`, if given, is marked in an additional column.
+    """
+    table = build_table(["Scale"], ("Optimism held", "95% interval", "Mean final regret"))
+    if chosen is not None:
+        table.add_column()
+    for trial in sorted(tried, key=lambda trial: trial.scale):
+        table.add_row(
+            f"{trial.scale:g}",
+            f"{trial.held} of {trial.runs}",
+            format_interval(trial.interval),
+            f"{trial.mean_regret:,.1f}",
+            *(["chosen" if trial.scale == chosen else ""] if chosen is not None else []),
+        )
+    return table
+
+
+def format_result(found: "Calibration", level: float) -> str:
+    """Return sentences about the result `found` of a calibration.
+
+    `level` is the required share of runs in which optimism holds.
+    """
+    held = (
+        f"{found.held} of {found.runs} runs (95% interval {format_interval(found.interval)}), "
+        f"with a mean final regret of {found.mean_regret:,.1f}"
+    )
+    if found.at_floor:
+        return (
+            f"Even at scale {found.scale:g}, the lowest tried, optimism held throughout in {held}. "
+            "A smaller scale may be enough: see --lowest."
+        )
+    return (
+        f"Scale {found.scale:g} is the smallest found at which optimism holds throughout in at "
+        f"least {100 * level:g}% of runs: it did in {held}."
+    )
+
+
+def format_interval(interval: tuple[float, float]) -> str:
+    """Return `interval`, a confidence interval of a probability, as text in percent."""
+    low, high = interval
+    return f"{100 * low:.1f}% to {100 * high:.1f}%"

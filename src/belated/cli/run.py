@@ -1,7 +1,9 @@
 """`belated run`: compare learners in one world by simulation."""
 
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,18 +11,22 @@ import typer
 
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
+    DEFAULTS,
     EpisodesOption,
     ThreadsOption,
-    parse_base_options,
+    build_study,
+    format_base,
+    parse_bases,
     takes_simulation_options,
 )
 from belated.cli.support.output_files import prepare_figure_path
-from belated.cli.support.run_settings import RunSettings, build_settings
 from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize
 from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
     from belated.simulation.run import Run
+    from belated.sweep.cell import Cell
+    from belated.sweep.study import Study
 
 
 @takes_simulation_options
@@ -75,19 +81,21 @@ def run(
     Example: belated run --world chain-10 --base ucrl2 --updater active --updater lazy:10
     --delay geometric:100 --option scale=0.03
     """
-    with usage_errors("--option"):
-        base_options = parse_base_options(option or [], base)
-    settings = build_settings(
-        world=world,
-        base_options=base_options,
-        option_texts=option or [],
+    bases = parse_bases(base, option or [])
+    choices["rewards"] = rewards
+    with usage_errors("--late"):
+        if choices["late"] == "rewards" and rewards == "known":
+            raise ValueError("rewards that are late cannot be known; add --rewards unknown.")
+    study = build_study(
+        worlds=[world],
+        bases=list(bases.values()),
         updaters=updater or ["active"],
         delays=delay or ["constant:0"],
         episodes=episodes,
         seeds=seeds,
-        rewards=rewards,
         **choices,
     )
+    settings = name_settings(study, list(bases), option or [], choices)
     if figure is not None:
         figure = prepare_figure_path("figure", figure)
     if report is not None:
@@ -107,6 +115,82 @@ def run(
             typer.echo(path, err=as_json)
     if code:
         exit_with_message(message, code)
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Settings to run in one world, with their names in tables and figures."""
+
+    cells: "Mapping[str, Cell]"
+    """Map from the name of each setting to its cell (setting and seeds). A name contains only the
+    values that differ between the settings."""
+    title: str
+    """Values that all settings have in common, as text."""
+    column: str
+    """Heading of the table column with the names, such as "Updater, Delay"."""
+    command: str
+    """Command that runs the same settings again."""
+
+    @property
+    def heading(self) -> str:
+        """Title, followed by the number of runs of each setting and the number of episodes."""
+        cell = next(iter(self.cells.values()))
+        runs = "1 run" if len(cell.seeds) == 1 else f"{len(cell.seeds)} runs"
+        return f"{self.title}: {runs} of {cell.episodes:,} episodes"
+
+
+def name_settings(
+    study: "Study", bases: Sequence[str], options: Sequence[str], choices: Mapping[str, str]
+) -> RunSettings:
+    """Return the settings of a study with their names.
+
+    Parameters
+    ----------
+    study : Study
+        Study with one world.
+    bases, options : sequence of str
+        Values of --base and --option, as given on the command line.
+    choices : mapping
+        Values of `rewards` and of the options of a simulation.
+
+    Returns
+    -------
+    RunSettings
+        The settings.
+    """
+    axes = {"Base": bases, "Updater": study.updaters, "Delay": study.delays}
+    varied = [axis for axis, values in axes.items() if len(values) > 1] or ["Updater"]
+    cells = {}
+    places = product(bases, study.delays, study.updaters)
+    for (base, law, updater), cell in zip(places, study.settings(), strict=True):
+        place = {"Base": base, "Updater": updater, "Delay": law}
+        cells[", ".join(place[axis] for axis in varied)] = replace(cell, label="")
+    axes["Base"] = [format_base(entry.name, dict(entry.options)) for entry in study.bases]
+    common = [*study.worlds, *(values[0] for axis, values in axes.items() if axis not in varied)]
+    late = choices["late"] == "rewards"
+    notes = {
+        "pooled counts": choices["stages"] == "pooled",
+        "late rewards": late,
+        "unknown rewards": choices["rewards"] == "unknown" and not late,
+        "one delay per step": choices["delay_per"] == "step",
+        f"bonus {choices['reward_bonus']}": choices["reward_bonus"] != DEFAULTS["reward_bonus"],
+    }
+    common += [note for note, applies in notes.items() if applies]
+    words = ["belated", "run", "--world", *study.worlds]
+    repeated = {
+        "base": bases,
+        "option": options,
+        "updater": study.updaters,
+        "delay": study.delays,
+        "episodes": [str(study.episodes)],
+        "seeds": [str(study.seeds)],
+    }
+    for name, values in repeated.items():
+        words += [word for value in values for word in (f"--{name}", value)]
+    for name in DEFAULTS:
+        value = choices[name]
+        words += [f"--{name.replace('_', '-')}", value] if value != DEFAULTS[name] else []
+    return RunSettings(cells, ", ".join(common), ", ".join(varied), shlex.join(words))
 
 
 def check_report(path: Path) -> None:

@@ -46,7 +46,7 @@ def sweep(
 
     Example: belated sweep late-rewards
     """
-    require_packages("belated sweep", "sweep", "duckdb", "pydantic")
+    require_packages("belated sweep", "sweep", "duckdb")
     from belated.cli.support.run_summary import optimism_note
     from belated.files import write_atomically
     from belated.sweep.results import Results

@@ -23,7 +23,7 @@ from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationKeywords, SimulationOptions, accepts, requires_keywords
 from belated.simulation.many import simulate_many
 from belated.simulation.run import Run
-from belated.simulation.setting import OptimismCheck
+from belated.simulation.simulation import OptimismCheck
 
 FIRST_SEED: Final = 1_000_000
 """First of the default seeds of `calibrate`. Seeds of studies and reproductions are numbered from

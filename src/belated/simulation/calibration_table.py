@@ -8,34 +8,39 @@ import json
 import multiprocessing
 import os
 import signal
+import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Final, get_args
 
 from belated.check import check_choice, check_integer
 from belated.files import write_atomically
+from belated.learner.bases import BASE_NAMES
+from belated.learner.bases.base import Base
 from belated.simulation.calibrate import (
     FIRST_SEED,
     Calibration,
     NotOptimisticError,
+    ScaleSearch,
     calibrate,
+    check_base,
     clopper_pearson,
 )
 from belated.simulation.many import Device
-from belated.simulation.setting import OptimismCheck
+from belated.simulation.setting import Options, Setting, normalize_delay
+from belated.simulation.simulation import OptimismCheck, Simulation
+
+FIRST_RUNS: Final = 20
+"""Number of runs of a trial on a GPU in its first round. Most insufficient scales fail in them, so
+that the other runs, which are computed in a second round, are needed for few scales."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CalibrationTask:
-    """Setting to calibrate, given by names as in studies, and the requirement on optimism."""
+class CalibrationTask(Setting):
+    """Setting to calibrate, whose base has no scale, and the requirement on optimism."""
 
-    world: str
-    base: str  # name with options, but without a scale, such as "ucbvi-bf:preset=two_term"
-    updater: str = "active"
-    delay: str = "constant:0"
-    stages: Literal["each", "pooled"] = "each"
-    episodes: int
     optimism: OptimismCheck = "start"
     level: float = 0.95
     first_seed: int = FIRST_SEED
@@ -44,7 +49,7 @@ class CalibrationTask:
     tolerance: float = 1.2
 
     def __post_init__(self) -> None:
-        check_choice("stages", self.stages, ("each", "pooled"))
+        super().__post_init__()
         check_choice("optimism", self.optimism, get_args(OptimismCheck))
         check_integer("episodes", self.episodes, 1)
         check_integer("runs", self.runs, 1)
@@ -54,26 +59,34 @@ class CalibrationTask:
         """Seeds of the runs at each scale."""
         return range(self.first_seed, self.first_seed + self.runs)
 
+    def build_at(self, scale: float) -> Simulation:
+        """Return the simulation with the bonus scale `scale` and one checkpoint, at the end."""
+        base = replace(check_base(self.parse_base(), self.base), scale=scale)
+        return self.build(base=base, optimism=self.optimism, every=self.episodes)
+
+    def search(self, **options: Any) -> Calibration:
+        """Return the result of `belated.simulation.calibrate.calibrate` for this setting.
+
+        `options` are further arguments, such as `threads`.
+        """
+        return calibrate(
+            self.world,
+            base=self.base,
+            updater=self.updater,
+            delay=self.delay,
+            stages=self.stages,
+            episodes=self.episodes,
+            optimism=self.optimism,
+            level=self.level,
+            seeds=self.seeds,
+            lowest=self.lowest,
+            tolerance=self.tolerance,
+            **options,
+        )
+
     def calibrate(self) -> "CalibratedScale":
         """Return the calibrated scale of this setting, computed with one thread."""
-        return self.row(
-            lambda: calibrate(
-                self.world,
-                base=self.base,
-                updater=self.updater,
-                delay=self.delay,
-                stages=self.stages,
-                episodes=self.episodes,
-                optimism=self.optimism,
-                level=self.level,
-                seeds=self.seeds,
-                lowest=self.lowest,
-                tolerance=self.tolerance,
-                stop_early=True,
-                threads=1,
-                progress=False,
-            )
-        )
+        return self.row(lambda: self.search(stop_early=True, threads=1, progress=False))
 
     def row(self, find: Callable[[], Calibration]) -> "CalibratedScale":
         """Return this setting with the scale that `find` returns.
@@ -85,10 +98,10 @@ class CalibrationTask:
         except NotOptimisticError as error:
             last = error.tried[-1]
             return CalibratedScale(
-                **asdict(self), scale=None, held=last.held, mean_regret=None, at_floor=False
+                **vars(self), scale=None, held=last.held, mean_regret=None, at_floor=False
             )
         return CalibratedScale(
-            **asdict(self),
+            **vars(self),
             scale=found.scale,
             held=found.held,
             mean_regret=found.mean_regret,
@@ -115,6 +128,13 @@ class CalibratedScale(CalibrationTask):
     def interval(self) -> tuple[float, float]:
         """95 % confidence interval of the probability that optimism holds in a run with `scale`."""
         return clopper_pearson(self.held, self.runs)
+
+
+COLUMNS: Final = (
+    *("world", "base", "updater", "delay", "stages", "episodes", "optimism", "level"),
+    *("first_seed", "runs", "lowest", "tolerance", "scale", "held", "mean_regret", "at_floor"),
+)
+"""Keys of a row of the file, in their order."""
 
 
 def calibrate_table(
@@ -186,10 +206,8 @@ def _calibrate_all(
     are started first. `device` is as in `calibrate_table`.
     """
     if device == "gpu":
-        from belated.simulation.gpu.calibration import calibrate_together, split_tasks
-
-        on_gpu, tasks = split_tasks(tasks)
-        yield from calibrate_together(on_gpu)
+        on_gpu, tasks = _split_tasks(tasks)
+        yield from _calibrate_on_gpu(on_gpu)
     if jobs == 1 or len(tasks) < 2:
         yield from map(CalibrationTask.calibrate, tasks)
         return
@@ -200,6 +218,55 @@ def _calibrate_all(
         yield from pool.imap_unordered(CalibrationTask.calibrate, longest_first)
 
 
+def _split_tasks(
+    tasks: Sequence[CalibrationTask],
+) -> tuple[list[CalibrationTask], list[CalibrationTask]]:
+    """Return the tasks that the GPU engine supports, and the others.
+
+    A message on stderr says why the others cannot run on a GPU. Raise GpuUnavailableError if there
+    is no GPU.
+    """
+    from belated.simulation.gpu.compiler import check_device
+    from belated.simulation.gpu.kinds import why_not_on_gpu
+
+    check_device()
+    reasons = {task: why_not_on_gpu(task.build_at(1.0)) for task in tasks}
+    counts = Counter(reason for reason in reasons.values() if reason is not None)
+    if counts:
+        listed = "; ".join(f"{reason} ({count})" for reason, count in counts.most_common())
+        message = f"{counts.total()} of {len(tasks)} settings run on the CPU: {listed}."
+        print(message, file=sys.stderr, flush=True)
+    on_gpu = [task for task, reason in reasons.items() if reason is None]
+    return on_gpu, [task for task, reason in reasons.items() if reason is not None]
+
+
+def _calibrate_on_gpu(tasks: Sequence[CalibrationTask]) -> Iterator[CalibratedScale]:
+    """Yield the calibrated scales of `tasks`, in the order in which they are found.
+
+    In each round, every unfinished search contributes the next runs of its current trial, and the
+    GPU computes the runs of all searches at the same time.
+    """
+    from belated.simulation.gpu.many import run_together
+
+    searches = {
+        task: ScaleSearch(
+            task.seeds, level=task.level, lowest=task.lowest, tolerance=task.tolerance
+        )
+        for task in tasks
+    }
+    while searches:
+        parts = []
+        for task, search in searches.items():
+            is_new = len(search.remaining) == task.runs
+            seeds = search.remaining[: FIRST_RUNS if is_new else None]
+            parts.append((task.build_at(search.scale), seeds))
+        for (task, search), runs in zip(list(searches.items()), run_together(parts), strict=True):
+            search.add(runs)
+            if not search.remaining:
+                del searches[task]
+                yield task.row(search.result)
+
+
 def _ignore_interrupts() -> None:
     """Ignore Ctrl-C in a worker process; the main process ends its workers."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -207,7 +274,7 @@ def _ignore_interrupts() -> None:
 
 def write_table(path: str | os.PathLike[str], rows: Iterable[CalibratedScale]) -> None:
     """Write calibrated scales to the file `path`, one line for each of `rows`."""
-    lines = ",\n".join(json.dumps(asdict(row)) for row in rows)
+    lines = ",\n".join(json.dumps({name: getattr(row, name) for name in COLUMNS}) for row in rows)
     write_atomically(Path(path), f"[\n{lines}\n]\n".encode())
 
 
@@ -223,3 +290,68 @@ def read_table(path: str | os.PathLike[str]) -> list[CalibratedScale]:
         raise ValueError(
             f"{path} must be a file written by `belated calibrate --table`, got {error}."
         ) from None
+
+
+class CalibratedScales:
+    """Scale of each base in each world with each delay, from a file of `belated calibrate --table`.
+
+    Parameters
+    ----------
+    path : str or PathLike
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be read, or has two scales for a base in a world with a delay.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._path = path
+        self._rows: dict[tuple[str, Any, str], CalibratedScale] = {}
+        try:
+            rows = read_table(path)
+        except OSError as error:
+            raise ValueError(f"{path} cannot be read: {error.strerror}.") from None
+        for row in rows:
+            key = row.world, BASE_NAMES.parse(row.base), normalize_delay(row.delay)
+            if key in self._rows:
+                raise ValueError(
+                    f"{path} has two scales for {row.base} in {row.world} with {row.delay}; keep "
+                    "those of one calibration."
+                )
+            self._rows[key] = row
+        self._bases = {base for _, base, _ in self._rows}
+
+    def options(self, world: str, name: str, options: Options, delay: str) -> Options:
+        """Return the options of a base, with its scale from the file added.
+
+        The options are returned unchanged if they contain a scale, or if the file has no scale for
+        the base in any world.
+
+        Parameters
+        ----------
+        world : str
+            Name of the world.
+        name, options : str, tuple
+            Name of the base, and its options.
+        delay : str
+            Name of the delay law.
+
+        Returns
+        -------
+        tuple
+            Names and values of the options, sorted by name.
+
+        Raises
+        ------
+        ValueError
+            If the file has scales for the base, but none for this world and delay.
+        """
+        base = BASE_NAMES.parse(name, dict(options))
+        if not isinstance(base, Base) or "scale" in dict(options) or base not in self._bases:
+            return options
+        row = self._rows.get((world, base, normalize_delay(delay)))
+        if row is None or row.scale is None:
+            raise ValueError(f"{self._path} has no scale for {name} in {world} with {delay}.")
+        return tuple(sorted((*options, ("scale", row.scale))))

@@ -11,13 +11,12 @@ from typing import Final, Literal, Unpack
 
 from belated.check import check_integer
 from belated.mdp.model import MDP
-from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, name_with_options, part_name, requires_keywords
 from belated.progress import Progress
 from belated.randomness import check_seed
 from belated.simulation.reporting import OnCheckpoint, RunSoFar, check_callback
 from belated.simulation.run import Run
-from belated.simulation.setting import Setting, SettingKeywords
+from belated.simulation.simulation import Simulation, SimulationArguments, parse_simulation
 
 Device = Literal["cpu", "gpu"]
 """Processor that computes the runs of sweeps and tables of calibrated scales."""
@@ -27,7 +26,7 @@ POLL_INTERVAL_S: Final = 0.1
 
 
 @requires_keywords
-@accepts(Setting, omit=("world", "points"))
+@accepts(Simulation, omit=("world", "points"))
 def simulate_many(
     world: MDP | str,
     *,
@@ -35,7 +34,7 @@ def simulate_many(
     threads: int | None = None,
     progress: bool | None = None,
     on_checkpoint: OnCheckpoint | None = None,
-    **setting: Unpack[SettingKeywords],
+    **setting: Unpack[SimulationArguments],
 ) -> list[Run]:
     """Simulate one run for each seed, on several threads.
 
@@ -75,7 +74,7 @@ def simulate_many(
     >>> [run.seed for run in simulate_many(chain(3), **learner, episodes=50, seeds=range(3))]
     [0, 1, 2]
     """
-    checked = Setting(world=parse_world(world), **setting)
+    checked = parse_simulation(world, setting)
     if not isinstance(seeds, Iterable):
         raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
     seeds = [check_seed(seed) for seed in seeds]
@@ -106,7 +105,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def run_seeds(
-    setting: Setting,
+    setting: Simulation,
     seeds: Sequence[int],
     *,
     threads: int,
@@ -117,8 +116,8 @@ def run_seeds(
 
     Parameters
     ----------
-    setting : Setting
-        Setting to run.
+    setting : Simulation
+        Simulation to run.
     seeds : sequence of int
         Seeds of the runs, at least one.
     threads : int
@@ -163,7 +162,7 @@ def run_seeds(
     return pool.finished()
 
 
-def compile_engine(setting: Setting, seed: int) -> None:
+def compile_engine(setting: Simulation, seed: int) -> None:
     """Compile the engine, by playing a few episodes of `setting` with `seed` in this thread.
 
     Compilation in another thread could not be interrupted by Ctrl-C.
@@ -179,7 +178,7 @@ def compile_engine(setting: Setting, seed: int) -> None:
 
 
 def run_seeds_on_gpu(
-    setting: Setting,
+    setting: Simulation,
     seeds: Sequence[int],
     progress: bool | None,
     on_checkpoint: OnCheckpoint | None,
@@ -220,8 +219,8 @@ class RunPool:
 
     Parameters
     ----------
-    setting : Setting
-        Setting to run.
+    setting : Simulation
+        Simulation to run.
     seeds : sequence of int
         Seeds of the runs.
     on_checkpoint : callable, optional
@@ -229,7 +228,7 @@ class RunPool:
     """
 
     def __init__(
-        self, setting: Setting, seeds: Sequence[int], on_checkpoint: OnCheckpoint | None = None
+        self, setting: Simulation, seeds: Sequence[int], on_checkpoint: OnCheckpoint | None = None
     ) -> None:
         self.setting = setting
         self.seeds = seeds

@@ -3,20 +3,19 @@
 from typing import Unpack
 
 from belated.mdp.model import MDP
-from belated.mdp.worlds import world as parse_world
 from belated.options import accepts, check_keywords
 from belated.simulation.reporting import OnCheckpoint
 from belated.simulation.run import Run
-from belated.simulation.setting import Setting, SettingKeywords
+from belated.simulation.simulation import Simulation, SimulationArguments, parse_simulation
 
 
-@accepts(Setting, omit=("world", "points"))
+@accepts(Simulation, omit=("world", "points"))
 def simulate(
     world: MDP | str,
     *,
     seed: int = 0,
     on_checkpoint: OnCheckpoint | None = None,
-    **setting: Unpack[SettingKeywords],
+    **setting: Unpack[SimulationArguments],
 ) -> Run:
     """Simulate one run and return its exact regret.
 
@@ -88,5 +87,5 @@ def simulate(
     (49, 0)
     """
     check_keywords(simulate, setting)
-    checked = Setting(world=parse_world(world), **setting)
+    checked = parse_simulation(world, setting)
     return checked.run(seed, on_checkpoint=on_checkpoint)

@@ -5,9 +5,7 @@ from statistics import median
 from typing import Final
 
 from belated.episode import Shape
-from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm
-from belated.learner.updaters import UPDATER_NAMES
 from belated.sweep.cell import Cell
 
 STEP_COST: Final = 0.1
@@ -41,8 +39,7 @@ def expected_cost(cell: Cell, shape: Shape) -> float:
     `shape` is the shape of the world of the cell.
     """
     H, S, A = shape.table
-    base = BASE_NAMES.parse(cell.base, dict(cell.base_options))
-    updater = UPDATER_NAMES.parse(cell.updater, dict(cell.updater_options))
+    base, updater = cell.parse_base(), cell.parse_updater()
     if isinstance(base, BaseAlgorithm) and base.replans_every_episode(updater):
         plans: float = cell.episodes
     else:

@@ -95,7 +95,7 @@ def run_cells_on_gpu(cells: Sequence[Cell]) -> list[TimedRuns]:
     """Compute `cells` in this process, and return the runs and computing time of each, in order.
 
     Cells that the GPU engine does not support are computed on the CPU. Dask workers call this
-    function, so it needs neither DuckDB nor pydantic.
+    function, so it does not need DuckDB.
     """
     on_gpu, others = split_cells(cells)
     results: dict[Cell, TimedRuns] = {}

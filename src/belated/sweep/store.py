@@ -28,7 +28,6 @@ import belated
 from belated.delays import parse as parse_delay
 from belated.delays.laws import LAW_NAMES
 from belated.files import replace_atomically, write_atomically
-from belated.learner.bases import BASE_NAMES
 from belated.options import part_name
 from belated.simulation.run import Run
 from belated.sweep.cell import Cell
@@ -84,7 +83,7 @@ class Store:
         facts = {
             "digest": cell.digest,
             "cell": {**asdict(cell), "id": cell.id},
-            "base_name": part_name(BASE_NAMES.parse(cell.base, dict(cell.base_options))),
+            "base_name": part_name(cell.parse_base()),
             "sha256": checksums,
             "seconds": round(seconds, 3),
             "versions": versions(),

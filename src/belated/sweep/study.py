@@ -22,47 +22,94 @@ key, the value and the allowed values.
 """
 
 import tomllib
-from dataclasses import fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from belated.check import did_you_mean, similar
-from belated.extras import missing_extra
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES, UPDATERS
 from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationOptions, name_with_options, option_choices
-from belated.sweep.calibrated import CalibratedScales
-from belated.sweep.cell import Cell, normalize_delay, seed_blocks
+from belated.simulation.calibration_table import CalibratedScales
+from belated.simulation.setting import Options, normalize_delay
+from belated.sweep.cell import Cell, seed_blocks
 from belated.sweep.packaged import find_study
 
-try:
-    from pydantic import (
-        BaseModel,
-        ConfigDict,
-        Field,
-        ValidationError,
-        ValidationInfo,
-        create_model,
-        field_validator,
-    )
-except ImportError:
-    raise ImportError(missing_extra("A study", "pydantic", "sweep")) from None
+OPTIONS: Final = option_choices(SimulationOptions)
+"""Map from the name of each option of a simulation to its values. A study runs all combinations of
+the values that it lists for them."""
+
+CHOICES: Final = {"rewards": ("known", "unknown"), **OPTIONS}
+"""Map from a key of a study file to its allowed values, for keys with a fixed set of values."""
+
+EXPECTED: Final = {
+    "name": "text that is not empty",
+    "episodes": "a whole number, or a table with a whole number for each world",
+    "seeds": "a whole number, or a list of seeds",
+    "worlds": "a list of names",
+    "bases": "a list of names, or [[bases]] sections with a name",
+    "updaters": "a list of names, or of tables with a name",
+    "delays": "a list of names",
+    "rewards": "'known' or 'unknown'",
+    "checkpoints": "a whole number of at least 1",
+    "scales": "the name of a file of `belated calibrate --table`, relative to the study",
+    "omit": "a table with a list of names of bases for each world",
+    **{
+        name: f"one or a list of {', '.join(map(repr, choices))}"
+        for name, choices in OPTIONS.items()
+    },
+}
+"""Map from a key of a study file to a description of its valid values, for error messages."""
 
 
-class BaseEntry(BaseModel):
-    """Section [[bases]] of a study file: name, label and options of a base."""
+class StudyError(ValueError):
+    """Error of one or several keys of a study.
 
-    model_config = ConfigDict(extra="allow", frozen=True)
+    Parameters
+    ----------
+    reasons : mapping of str to str
+        Map from each key at fault to a sentence about its value.
+    """
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        lines = [
+            f"key '{key}' {text}" if text.startswith("must be ") else f"key '{key}': {text}"
+            for key, text in reasons.items()
+        ]
+        super().__init__("\n".join(lines))
+        self.reasons = reasons
+
+
+@dataclass(frozen=True)
+class BaseEntry:
+    """Base of a study: its name, its options and its name in ids."""
 
     name: str
     label: str = ""  # name in ids; if empty, it is formed from the name and the options
+    options: Options = ()  # sorted by name
 
-    @property
-    def options(self) -> tuple[tuple[str, Any], ...]:
-        """Names and values of the options of the base, sorted by name."""
-        return tuple(sorted((self.model_extra or {}).items()))
+    @classmethod
+    def parse(cls, value: Any) -> "BaseEntry":
+        """Return the base that is given as text, or as a section with the key `name`.
+
+        Raise TypeError if `value` is neither, and ValueError if the base is invalid.
+        """
+        if isinstance(value, BaseEntry):
+            return value
+        section = {"name": value} if isinstance(value, str) else value
+        if not isinstance(section, Mapping) or not isinstance(section.get("name"), str):
+            raise TypeError
+        named = BASE_NAMES.find(section["name"])
+        options = {key: one for key, one in section.items() if key not in ("name", "label")}
+        for option in named.options:
+            if option in options:
+                raise ValueError(f"option {option!r} of base {named.name!r} is given twice.")
+        options |= named.options
+        BASE_NAMES.parse(named.name, options)
+        return cls(named.name, section.get("label", ""), tuple(sorted(options.items())))
 
     @property
     def id_label(self) -> str:
@@ -71,137 +118,73 @@ class BaseEntry(BaseModel):
         return self.label or "-".join([name, *(str(value) for _, value in self.options)])
 
 
-OPTION_NAMES = [option.name for option in fields(SimulationOptions)]
+@dataclass(frozen=True, kw_only=True)
+class Study:
+    """Content of a study file, which is checked: the lists whose product are its settings.
 
-OPTION_FIELDS: dict[str, Any] = {
-    option.name: (list[option.type], Field(default=[option.default], min_length=1))  # type: ignore[name-defined]
-    for option in fields(SimulationOptions)
-}
-OptionLists: Any = create_model(
-    "OptionLists", __config__=ConfigDict(extra="forbid", frozen=True), **OPTION_FIELDS
-)
-"""Pydantic model with a field for each option of a simulation. Each field is a list of values, and
-a study runs all combinations of them."""
+    Lists may be given as any sequence, and a list of one option as this option. Raises StudyError
+    if a value is invalid.
+    """
 
-
-class Study(OptionLists):  # type: ignore[misc]
-    """Validated content of a study file. The options of a simulation are inherited fields."""
-
-    name: str = Field(min_length=1)
-    episodes: int | dict[str, int]
+    name: str
+    episodes: int | Mapping[str, int]
     seeds: int | list[int]
-    worlds: list[str] = Field(min_length=1)
-    bases: list[BaseEntry] = Field(min_length=1)
-    updaters: list[str] = Field(min_length=1)
-    delays: list[str] = Field(min_length=1)
-    rewards: Literal["known", "unknown"] = Field(default="known", validate_default=True)
-    checkpoints: int | None = Field(default=None, ge=1)
+    worlds: list[str]
+    bases: list[BaseEntry]
+    updaters: list[str]
+    delays: list[str]
+    rewards: Literal["known", "unknown"] = "known"
+    checkpoints: int | None = None
     scales: str | None = None  # file of `belated calibrate --table`, for bases without a scale
-    omit: dict[str, list[str]] = Field(default={})  # labels of bases left out, by world
+    omit: Mapping[str, list[str]] = field(default_factory=dict)  # labels of bases left out
+    stages: list[str] = field(default_factory=lambda: ["each"])
+    late: list[str] = field(default_factory=lambda: ["everything"])
+    reward_bonus: list[str] = field(default_factory=lambda: ["hoeffding"])
+    planning: list[str] = field(default_factory=lambda: ["auto"])
+    delay_per: list[str] = field(default_factory=lambda: ["episode"])
 
-    @field_validator("bases", mode="before")
-    @classmethod
-    def _expand_names(cls, value: Any) -> Any:
-        """Convert each base that is given as text to a section with its name and options."""
-        if not isinstance(value, list):
-            return value
-        return [_expand_base(entry) for entry in value]
+    def __post_init__(self) -> None:
+        reasons = {}
+        for key, parse in PARSERS.items():
+            value = getattr(self, key)
+            try:
+                object.__setattr__(self, key, parse(value))
+            except TypeError:
+                reasons[key] = describe_mismatch(key, value)
+            except ValueError as error:
+                reasons[key] = str(error)
+        for key, reason in self._conflicts() if not reasons else ():
+            reasons.setdefault(key, reason)
+        if reasons:
+            raise StudyError(reasons)
 
-    @field_validator("updaters", mode="before")
-    @classmethod
-    def _name_updaters(cls, value: Any) -> Any:
-        """Convert each updater that is given as a table to its name with options."""
-        return [_updater_text(entry) for entry in value] if isinstance(value, list) else value
+    def _conflicts(self) -> Iterator[tuple[str, str]]:
+        """Yield a key and a sentence for each value that contradicts another one."""
+        if self.rewards == "known" and "rewards" in self.late:
+            yield "rewards", "late rewards must be unknown; add rewards = 'unknown'."
+        labels = [entry.id_label for entry in self.bases]
+        listed = {"world": self.worlds, "base": labels}
+        named = [("world", world) for world in self.omit]
+        named += [("base", label) for omitted in self.omit.values() for label in omitted]
+        for kind, name in named:
+            if name not in listed[kind]:
+                known = ", ".join(listed[kind])
+                yield "omit", f"{kind} {name!r} is not in the study; it has {known}."
 
-    @field_validator(*OPTION_NAMES, mode="before")
-    @classmethod
-    def _wrap_single(cls, value: Any) -> Any:
-        """Convert a single value to a list with this value."""
-        return [value] if isinstance(value, str) else value
+    def settings(self) -> list[Cell]:
+        """Return the settings of the study, each as one cell with all seeds.
 
-    @field_validator("rewards")
-    @classmethod
-    def _check_rewards(cls, value: str, info: ValidationInfo) -> str:
-        if value == "known" and "rewards" in info.data.get("late", []):
-            raise ValueError("late rewards must be unknown; add rewards = 'unknown'.")
-        return value
-
-    @field_validator("worlds")
-    @classmethod
-    def _check_worlds(cls, value: list[str]) -> list[str]:
-        for text in value:
-            parse_world(text)
-        return value
-
-    @field_validator("bases")
-    @classmethod
-    def _check_bases(cls, value: list[BaseEntry]) -> list[BaseEntry]:
-        for entry in value:
-            BASE_NAMES.parse(entry.name, dict(entry.options))
-        labels = [entry.id_label for entry in value]
-        for label in labels:
-            if labels.count(label) > 1:
-                raise ValueError(f"two bases have the name {label!r}; give one a label.")
-        return value
-
-    @field_validator("updaters")
-    @classmethod
-    def _check_updaters(cls, value: list[str]) -> list[str]:
-        for text in value:
-            UPDATER_NAMES.parse(text)
-        return value
-
-    @field_validator("delays")
-    @classmethod
-    def _normalize_delays(cls, value: list[str]) -> list[str]:
-        return [normalize_delay(text) for text in value]
-
-    @field_validator("episodes")
-    @classmethod
-    def _check_episodes(cls, value: int | dict[str, int]) -> int | dict[str, int]:
-        for number in value.values() if isinstance(value, dict) else [value]:
-            if number < 1:
-                raise ValueError(f"a run must have at least 1 episode, got {number}.")
-        return value
-
-    @field_validator("scales")
-    @classmethod
-    def _check_scales(cls, value: str | None) -> str | None:
-        if value is not None:
-            CalibratedScales(value)
-        return value
-
-    @field_validator("omit")
-    @classmethod
-    def _check_omit(cls, value: dict[str, list[str]], info: ValidationInfo) -> dict[str, list[str]]:
-        labels = [entry.id_label for entry in info.data.get("bases", [])]
-        for world, omitted in value.items():
-            _check_listed("world", world, info.data.get("worlds", []))
-            for label in omitted:
-                _check_listed("base", label, labels)
-        return value
-
-    @field_validator("seeds")
-    @classmethod
-    def _check_seeds(cls, value: int | list[int]) -> int | list[int]:
-        if value == [] or (isinstance(value, int) and value < 1):
-            raise ValueError(
-                f"seeds must be a number of at least 1, or a list of at least one, got {value}."
-            )
-        return value
-
-    def cells(self) -> list[Cell]:
-        """Return the cells of the study: the cross product of all lists, without duplicates."""
-        seeds = range(self.seeds) if isinstance(self.seeds, int) else self.seeds
-        cells: dict[str, Cell] = {}
+        They are the cross product of all lists, without duplicates.
+        """
+        settings: dict[str, Cell] = {}
+        seeds = range(self.seeds) if isinstance(self.seeds, int) else sorted(set(self.seeds))
         options = [
-            dict(zip(OPTION_NAMES, values, strict=True))
-            for values in product(*(getattr(self, name) for name in OPTION_NAMES))
+            dict(zip(OPTIONS, values, strict=True))
+            for values in product(*(getattr(self, name) for name in OPTIONS))
         ]
-        blocks = list(seed_blocks(seeds))
         scales = None if self.scales is None else CalibratedScales(self.scales)
-        for world, entry, delay, chosen, updater, block in product(
-            self.worlds, self.bases, self.delays, options, self.updaters, blocks
+        for world, entry, delay, chosen, updater in product(
+            self.worlds, self.bases, self.delays, options, self.updaters
         ):
             label = entry.id_label
             if label in self.omit.get(world, []):
@@ -214,7 +197,7 @@ class Study(OptionLists):  # type: ignore[misc]
                 delay=delay,
                 updater=updater,
                 episodes=self.episodes_of(world),
-                seeds=block,
+                seeds=tuple(seeds),
                 base_options=entry.options
                 if scales is None
                 else scales.options(world, entry.name, entry.options, delay),
@@ -223,8 +206,16 @@ class Study(OptionLists):  # type: ignore[misc]
                 label=label,
                 **chosen,
             )
-            cells.setdefault(cell.id, cell)
-        return list(cells.values())
+            settings.setdefault(cell.setting, cell)
+        return list(settings.values())
+
+    def cells(self) -> list[Cell]:
+        """Return the cells of the study: each setting with its seeds in blocks."""
+        return [
+            replace(setting, seeds=block)
+            for setting in self.settings()
+            for block in seed_blocks(setting.seeds)
+        ]
 
     def episodes_of(self, world: str) -> int:
         """Return the number of episodes K of a run in the world named `world`.
@@ -238,42 +229,141 @@ class Study(OptionLists):  # type: ignore[misc]
         return self.episodes[world]
 
 
-def _check_listed(kind: str, name: str, listed: list[str]) -> None:
-    """Raise ValueError if `name`, the name of a `kind` of part, is not `listed` in the study."""
-    if name not in listed:
-        raise ValueError(f"{kind} {name!r} is not in the study; it has {', '.join(listed)}.")
+def describe_mismatch(key: str, value: object) -> str:
+    """Return a sentence that says which values `key` may have instead of `value`."""
+    near = did_you_mean(similar(value, CHOICES.get(key, ()))) if isinstance(value, str) else ""
+    return f"must be {EXPECTED[key]}, got {value!r}.{near}"
 
 
-def _expand_base(entry: Any) -> Any:
-    """Return the section of a base, with the options in its name moved to keys of their own.
+def parse_list(value: Any, parse: Callable[[Any], Any]) -> list[Any]:
+    """Return the distinct items of a list, parsed.
 
-    `entry` is the name of a base as text, or a section with the key `name`. Any other value is
-    returned unchanged.
+    Raise TypeError if `value` is empty or not a list.
     """
-    section = {"name": entry} if isinstance(entry, str) else entry
-    if not (isinstance(section, dict) and isinstance(section.get("name"), str)):
-        return section
-    named = BASE_NAMES.find(section["name"])
-    for option in named.options:
-        if option in section:
-            raise ValueError(f"option {option!r} of base {named.name!r} is given twice.")
-    return {**section, **named.options, "name": named.name}
+    if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
+        raise TypeError
+    parsed = [parse(item) for item in value]
+    return [item for i, item in enumerate(parsed) if item not in parsed[:i]]
 
 
-def _updater_text(entry: Any) -> Any:
-    """Return the text that names the updater of a table with the key `name` and its options.
+def parse_bases(value: Any) -> list[BaseEntry]:
+    """Return the bases of a list; raise ValueError if two have the same name in ids."""
+    if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
+        raise TypeError
+    bases = [BaseEntry.parse(item) for item in value]
+    labels = [entry.id_label for entry in bases]
+    for label in labels:
+        if labels.count(label) > 1:
+            raise ValueError(f"two bases have the name {label!r}; give one a label.")
+    return bases
 
-    Any value of `entry` that is not such a table is returned unchanged.
-    """
-    if not (isinstance(entry, dict) and isinstance(entry.get("name"), str)):
-        return entry
-    options = {key: value for key, value in entry.items() if key != "name"}
-    if entry["name"] not in UPDATERS:
+
+def parse_text(value: Any) -> str:
+    """Return `value`; raise TypeError if it is not text, or is empty."""
+    if not isinstance(value, str) or not value:
+        raise TypeError
+    return value
+
+
+def parse_number(value: Any) -> int:
+    """Return `value`; raise TypeError if it is not a whole number."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError
+    return value
+
+
+def parse_episodes(value: Any) -> int | dict[str, int]:
+    """Return a number of episodes, or a number for each world."""
+    numbers = value if isinstance(value, Mapping) else {"": value}
+    for number in numbers.values():
+        if parse_number(number) < 1:
+            raise ValueError(f"a run must have at least 1 episode, got {number}.")
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def parse_seeds(value: Any) -> int | list[int]:
+    """Return a number of seeds, or a list of seeds."""
+    if value == [] or (isinstance(value, int) and value < 1):
         raise ValueError(
-            f"updater {entry['name']!r} must be one of {', '.join(UPDATERS)} in a table; give the "
-            "options of others in their name, such as 'module:name:every=5'."
+            f"seeds must be a number of at least 1, or a list of at least one, got {value}."
         )
-    return name_with_options(UPDATER_NAMES.parse(entry["name"], options))
+    return parse_list(value, parse_number) if isinstance(value, Sequence) else parse_number(value)
+
+
+def parse_world_text(value: Any) -> str:
+    """Return the name of a world, which must be valid."""
+    parse_world(parse_text(value))
+    return value
+
+
+def parse_updater(value: Any) -> str:
+    """Return the name of an updater, given as text or as a table with `name` and options."""
+    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+        options = {key: one for key, one in value.items() if key != "name"}
+        if value["name"] not in UPDATERS:
+            raise ValueError(
+                f"updater {value['name']!r} must be one of {', '.join(UPDATERS)} in a table; give "
+                "the options of others in their name, such as 'module:name:every=5'."
+            )
+        return name_with_options(UPDATER_NAMES.parse(value["name"], options))
+    UPDATER_NAMES.parse(parse_text(value))
+    return value
+
+
+def parse_choice(key: str) -> Callable[[Any], Any]:
+    """Return a function that returns its argument if it is a value of `key`."""
+
+    def parse(value: Any) -> Any:
+        if value not in CHOICES[key]:
+            raise TypeError
+        return value
+
+    return parse
+
+
+def parse_choices(key: str) -> Callable[[Any], list[Any]]:
+    """Return a function that returns one or several values of `key` as a list."""
+    return lambda value: parse_list([value] if isinstance(value, str) else value, parse_choice(key))
+
+
+def parse_checkpoints(value: Any) -> int | None:
+    """Return a number of checkpoints of at least 1, or None."""
+    if value is not None and parse_number(value) < 1:
+        raise TypeError
+    return value
+
+
+def parse_scales(value: Any) -> str | None:
+    """Return the name of a file of calibrated scales, which must be valid, or None."""
+    if value is not None:
+        CalibratedScales(parse_text(value))
+    return value
+
+
+def parse_omit(value: Any) -> dict[str, list[str]]:
+    """Return the labels of the bases that are left out, by world."""
+    if not isinstance(value, Mapping):
+        raise TypeError
+    return {world: parse_list(labels, parse_text) for world, labels in value.items()}
+
+
+PARSERS: Final[dict[str, Callable[[Any], Any]]] = {
+    "name": parse_text,
+    "episodes": parse_episodes,
+    "seeds": parse_seeds,
+    "worlds": lambda value: parse_list(value, parse_world_text),
+    "bases": parse_bases,
+    "updaters": lambda value: parse_list(value, parse_updater),
+    "delays": lambda value: parse_list(value, lambda text: normalize_delay(parse_text(text))),
+    "rewards": parse_choice("rewards"),
+    "checkpoints": parse_checkpoints,
+    "scales": parse_scales,
+    "omit": parse_omit,
+    **{name: parse_choices(name) for name in OPTIONS},
+}
+"""Map from each key of a study to the function that checks its value and returns it in the form of
+the attribute. It raises TypeError if the value is not as `EXPECTED` says, and ValueError with a
+sentence if it is invalid otherwise."""
 
 
 def read_study(path: Path | str) -> Study:
@@ -293,49 +383,14 @@ def read_study(path: Path | str) -> Study:
         raise ValueError(f"{file} is not TOML: {error}.") from None
     if isinstance(facts.get("scales"), str):
         facts["scales"] = str(file.parent / facts["scales"])
-    try:
-        return Study(**facts)
-    except ValidationError as error:
-        # Pydantic reports each type that a value could have; the first detail of a key suffices.
-        by_key = {detail["loc"][0]: detail for detail in reversed(error.errors())}
-        lines = [f"{file}: {format_error(detail)}" for detail in reversed(by_key.values())]
-        raise ValueError("\n".join(lines)) from None
-
-
-CHOICES: Final = {"rewards": ("known", "unknown"), **option_choices(SimulationOptions)}
-"""Map from a key of a study file to its allowed values, for keys with a fixed set of values."""
-
-EXPECTED: Final = {
-    "name": "text that is not empty",
-    "episodes": "a whole number, or a table with a whole number for each world",
-    "seeds": "a whole number, or a list of seeds",
-    "worlds": "a list of names",
-    "bases": "a list of names, or [[bases]] sections with a name",
-    "updaters": "a list of names, or of tables with a name",
-    "delays": "a list of names",
-    "rewards": "'known' or 'unknown'",
-    "checkpoints": "a whole number of at least 1",
-    "scales": "the name of a file of `belated calibrate --table`, relative to the study",
-    "omit": "a table with a list of names of bases for each world",
-    **{name: f"one or a list of {', '.join(map(repr, CHOICES[name]))}" for name in OPTION_NAMES},
-}
-"""Map from a key of a study file to a description of its valid values, for error messages."""
-
-
-def format_error(detail: Any) -> str:
-    """Return a message that names the key, the expected value and the value at fault.
-
-    `detail` is one item of `pydantic.ValidationError.errors()`.
-    """
-    key = ".".join(str(part) for part in detail["loc"])
-    if detail["type"] == "extra_forbidden":
-        own = [name for name in Study.model_fields if name not in OPTION_NAMES]
-        near = did_you_mean(similar(key, Study.model_fields))
-        return f"key '{key}' is unknown; allowed are {', '.join(own + OPTION_NAMES)}.{near}"
-    if detail["type"] == "missing":
-        return f"key '{key}' is missing."
-    if detail["type"] == "value_error":
-        return f"key '{key}': {detail['ctx']['error']}"
-    key, value = detail["loc"][0], detail["input"]
-    near = did_you_mean(similar(value, CHOICES.get(key, ()))) if isinstance(value, str) else ""
-    return f"key '{key}' must be {EXPECTED[key]}, got {value!r}.{near}"
+    required = [one.name for one in fields(Study) if one.default is MISSING is one.default_factory]
+    reasons = [f"key '{key}' is missing." for key in required if key not in facts]
+    for key in facts.keys() - PARSERS.keys():
+        near = did_you_mean(similar(key, PARSERS))
+        reasons.append(f"key '{key}' is unknown; allowed are {', '.join(PARSERS)}.{near}")
+    if not reasons:
+        try:
+            return Study(**facts)
+        except StudyError as error:
+            reasons = str(error).splitlines()
+    raise ValueError("\n".join(f"{file}: {reason}" for reason in reasons))

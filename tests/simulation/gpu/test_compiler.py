@@ -14,7 +14,7 @@ from belated.simulation.gpu import selftest
 from belated.simulation.gpu.engine import prepare
 from belated.simulation.gpu.errors import GpuMismatchError
 from belated.simulation.gpu.threads import uniform_32
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 from gpus import SIMULATED, needs_gpu
 
 pytestmark = needs_gpu
@@ -55,7 +55,7 @@ def test_without_a_gpu_the_error_is_one_sentence() -> None:
 
 
 def test_cells_are_computed_without_duckdb_and_pydantic() -> None:
-    code = BLOCKED.format(names=("duckdb", "pydantic", "tomlkit", "matplotlib"))
+    code = BLOCKED.format(names=("duckdb", "pydantic", "matplotlib"))
     code += "from belated.sweep.on_gpu import run_cells_on_gpu\n"
     code += "from belated.papers.howson2021.grid import cells\nprint('imported')"
     assert run_python(code).strip() == "imported"
@@ -84,7 +84,9 @@ def test_a_backup_with_other_bits_is_an_error(monkeypatch: pytest.MonkeyPatch) -
         def backup_rule(self, shape: bl.Shape, episodes: int) -> bl.BackupRule:
             return bl.BackupRule(bonus, np.array([0.1]))
 
-    prepared = prepare(Setting(world=bl.world("chain-3"), base=Own(), updater="active", episodes=9))
+    prepared = prepare(
+        Simulation(world=bl.world("chain-3"), base=Own(), updater="active", episodes=9)
+    )
     on_cpu, on_gpu = selftest.testers(prepared.kind.backup)
 
     def differently(*arguments: Any) -> Any:

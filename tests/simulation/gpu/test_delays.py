@@ -10,7 +10,7 @@ from belated.randomness import DELAY, uniform
 from belated.simulation.gpu import delays
 from belated.simulation.gpu.delays import has_table, make_table
 from belated.simulation.gpu.engine import draw_all_delays, find_ranges, make_jobs
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 from gpus import needs_gpu
 
 pytestmark = needs_gpu
@@ -62,7 +62,7 @@ def test_a_random_number_close_to_a_limit_is_in_doubt() -> None:
 def test_delays_in_doubt_are_drawn_by_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delays, "DOUBT", 3e-6)
     delays.doubt_kernel.cache_clear()
-    setting = Setting(
+    setting = Simulation(
         world=bl.world("chain-3"),
         base="ucbvi-ch",
         updater="active",

@@ -15,7 +15,7 @@ from belated.papers.howson2021.base import Published
 from belated.simulation.gpu import engine, kernel
 from belated.simulation.gpu.batch import Batch
 from belated.simulation.gpu.kinds import why_not_on_gpu
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 from gpus import SIMULATED, assert_same_on_gpu, needs_gpu, size
 from worlds import laws, random_world, with_restrictions, worlds
 
@@ -148,14 +148,16 @@ def test_slices_and_batches_do_not_affect_results(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(engine, "FIRST_BUDGET", 40)
     monkeypatch.setattr(engine, "SLICE_S", 1e-9)
     options = {**PUBLISHED, "updater": "lazy:5", "delay": "uniform:3", "episodes": 30}
-    job = engine.make_jobs(Setting(world=bl.world("chain-3"), **options), [0])[0]
+    job = engine.make_jobs(Simulation(world=bl.world("chain-3"), **options), [0])[0]
     monkeypatch.setattr(engine, "free_memory", lambda: 3 * job.bytes)
     assert_same_on_gpu("chain-3", **options, seeds=(0, 1, 2, 3))
 
 
 def test_runs_of_different_settings_share_the_gpu() -> None:
     settings = [
-        Setting(world=bl.world(world), **PUBLISHED, updater=updater, delay=delay, episodes=episodes)
+        Simulation(
+            world=bl.world(world), **PUBLISHED, updater=updater, delay=delay, episodes=episodes
+        )
         for world, updater, delay, episodes in (
             ("chain-3", "active", "geometric:3", 20),
             ("chain-3", "lazy:4", "constant:2", 33),
@@ -174,7 +176,7 @@ def test_runs_of_different_settings_share_the_gpu() -> None:
 
 
 def test_a_batch_starts_only_if_the_gpu_has_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = Setting(world=bl.world("chain-3"), **PUBLISHED, updater="active", episodes=12)
+    setting = Simulation(world=bl.world("chain-3"), **PUBLISHED, updater="active", episodes=12)
     monkeypatch.setattr(kernel.Kind, "gpu_share", 0.2)
     jobs = engine.make_jobs(setting, range(6))
     launched: list[Batch] = []
@@ -230,7 +232,7 @@ def test_a_backup_with_a_logarithm_of_the_platform_does_not_run_on_the_gpu() -> 
         def backup_rule(self, shape: bl.Shape, episodes: int) -> bl.BackupRule:
             return bl.BackupRule(inexact, np.zeros(1))
 
-    setting = Setting(world=bl.world("chain-3"), base=Inexact(), updater="active", episodes=5)
+    setting = Simulation(world=bl.world("chain-3"), base=Inexact(), updater="active", episodes=5)
     reason = why_not_on_gpu(setting)
     assert reason == "the backup of Inexact uses **, log, whose last bit differs on a GPU"
 

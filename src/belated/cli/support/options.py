@@ -14,6 +14,7 @@ from belated.options import SimulationOptions, extend_signature, option_choices
 
 if TYPE_CHECKING:
     from belated.sweep.cell import Cell
+    from belated.sweep.study import Study
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
@@ -142,22 +143,47 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
     return options
 
 
-def join_options(separate: BaseOptions, in_text: BaseOptions) -> BaseOptions:
-    """Return all options of a base, which can be given in two ways on the command line.
+def parse_bases(bases: Sequence[str], texts: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return a dict from each of `bases` to its section [[bases]] of a study.
 
-    `separate` are the options given with --option, and `in_text` those in the text of the base,
-    such as "ucrl2:scale=0.1". Raise ValueError if an option is given in both ways.
-
-    >>> join_options({"scale": 0.1}, {"ties": "random"})
-    {'scale': 0.1, 'ties': 'random'}
+    `bases` are texts such as "ucrl2" or "ucrl2:scale=0.1", and `texts` the values of --option. An
+    option in the text of a base takes precedence. Exit with a usage error if a text is invalid, or
+    if an --option has no effect because each base to which it applies sets it in its text.
     """
-    for name in separate:
-        if name in in_text:
-            raise ValueError(
-                f"{name} is given twice, {format_value(in_text[name])} with the base and "
-                f"{format_value(separate[name])} separately; give it once."
-            )
-    return {**separate, **in_text}
+    from belated.learner.bases import BASE_NAMES
+
+    with usage_errors("--option"):
+        given = parse_base_options(texts, bases)
+    named = {base: parse_option("--base", BASE_NAMES.find, base) for base in given}
+    with usage_errors("--option"):
+        for key in dict.fromkeys(key for options in given.values() for key in options):
+            twice = [key in named[base].options for base in given if key in given[base]]
+            if all(twice):
+                base = next(base for base in given if key in given[base])
+                raise ValueError(
+                    f"{key} is given twice, {format_value(named[base].options[key])} with the "
+                    f"base and {format_value(given[base][key])} separately; give it once."
+                )
+    return {
+        base: {"name": named[base].name, **options, **named[base].options}
+        for base, options in given.items()
+    }
+
+
+def build_study(**keys: Any) -> "Study":
+    """Return a study, whose keys are given by options of a command.
+
+    Exit with a usage error that names the option if a value is invalid.
+    """
+    from belated.sweep.study import Study, StudyError
+
+    check_choices(**{name: value for name, value in keys.items() if name in CHOICES})
+    try:
+        return Study(name="belated", **keys)
+    except StudyError as error:
+        key, reason = next(iter(error.reasons.items()))
+        option = {"worlds": "world", "bases": "base", "updaters": "updater", "delays": "delay"}
+        raise typer.BadParameter(reason, param_hint=f"'--{option.get(key, key)}'") from None
 
 
 def format_base(base: str, options: BaseOptions) -> str:

@@ -8,8 +8,9 @@ from functools import cache
 from itertools import product
 from typing import Final, Literal
 
-from belated.sweep.calibrated import CalibratedScales
-from belated.sweep.cell import Cell, Options, normalize_delay, seed_blocks
+from belated.simulation.calibration_table import CalibratedScales
+from belated.simulation.setting import Options, normalize_delay
+from belated.sweep.cell import Cell, seed_blocks
 from belated.sweep.packaged import FOLDER
 
 CHAINS: Final = (5, 10, 20, 30)

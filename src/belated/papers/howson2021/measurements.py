@@ -27,7 +27,7 @@ from belated.learner.updaters import Active
 from belated.mdp.classics import chain
 from belated.mdp.play import play
 from belated.papers.howson2021.grid import LAWS
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 from belated.sweep.cell import Cell
 from belated.sweep.store import Columns
 
@@ -140,7 +140,7 @@ def epoch_cells(cells: Sequence[Cell]) -> list[Cell]:
     ]
 
 
-def epoch_runs(cells: Sequence[Cell]) -> Iterator[tuple[Setting, int]]:
+def epoch_runs(cells: Sequence[Cell]) -> Iterator[tuple[Simulation, int]]:
     """Yield the setting and the seed of each run whose epochs are measured; see `epoch_cells`."""
     for cell in epoch_cells(cells):
         setting = cell.build()
@@ -163,7 +163,7 @@ def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
     }
 
 
-def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
+def measure_epochs(setting: Simulation, seed: int) -> dict[str, Any] | None:
     """Simulate a run, and return its row of the table `Measurements.epochs`.
 
     Return None if the run has only one epoch, which no update ends.
@@ -186,7 +186,7 @@ def measure_epochs(setting: Setting, seed: int) -> dict[str, Any] | None:
     }
 
 
-def play_epochs(setting: Setting, seed: int, delays: Ints) -> Ints:
+def play_epochs(setting: Simulation, seed: int, delays: Ints) -> Ints:
     """Simulate a run with the given `delays`, and return the epoch of each episode.
 
     Epochs are numbered from 1.
@@ -223,7 +223,7 @@ def measure_exploration(states: int, seed: int) -> dict[str, Any]:
     `states` is the number of states of the chain.
     """
     world = chain(states)
-    setting = Setting(
+    setting = Simulation(
         world=world,
         base=EpsilonGreedy(epsilon=EPSILON, ties="random"),
         updater=Active(),

@@ -25,7 +25,7 @@ from belated.simulation.gpu.delays import (
 )
 from belated.simulation.gpu.kernel import Kind, build_kernel
 from belated.simulation.run import Run
-from belated.simulation.setting import Setting, draw_delays, ignore_progress
+from belated.simulation.simulation import Simulation, draw_delays, ignore_progress
 from belated.theory import psi
 
 DRAW_THREADS: Final = 4 if SIMULATED else MAX_DRAW_THREADS
@@ -42,7 +42,7 @@ Draws = tuple[Law, int, int]
 class Prepared:
     """A setting, and the data that all its runs on a GPU share."""
 
-    setting: Setting
+    setting: Simulation
     problem: LearningProblem
     law: Law
     kind: Kind

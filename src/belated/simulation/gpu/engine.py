@@ -21,7 +21,7 @@ from belated.simulation.gpu.delays import (
 )
 from belated.simulation.gpu.kinds import kind_of
 from belated.simulation.gpu.selftest import check_backup
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 FIRST_BUDGET: Final = 1000
 """Work allowed for a run in each of the first slices, by which the speed is measured; for its unit
@@ -48,7 +48,7 @@ number of episodes that each run had played before the slice. An exception that 
 runs."""
 
 
-def prepare(setting: Setting) -> Prepared:
+def prepare(setting: Simulation) -> Prepared:
     """Return `setting` with the data that all its runs share.
 
     The data are the learning problem, the delay law, the kind of the kernel and the checkpoints.
@@ -58,7 +58,7 @@ def prepare(setting: Setting) -> Prepared:
     return Prepared(setting, problem, setting.law, kind, setting.checkpoints())
 
 
-def make_jobs(setting: Setting, seeds: Iterable[int]) -> list[Job]:
+def make_jobs(setting: Simulation, seeds: Iterable[int]) -> list[Job]:
     """Return one job for each of `seeds`, with the same `setting`."""
     prepared = prepare(setting)
     return [Job(prepared, seed) for seed in seeds]

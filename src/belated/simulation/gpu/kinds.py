@@ -16,7 +16,7 @@ from belated.simulation.gpu.compiler import called_functions
 from belated.simulation.gpu.kernel import MAX_SHARED_BYTES, Kind
 from belated.simulation.gpu.phases import Sizes
 from belated.simulation.gpu.threads import threads_for
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 INEXACT: Final = frozenset(
     {
@@ -28,7 +28,7 @@ INEXACT: Final = frozenset(
 """Names of functions whose results may differ in the last bit between the CPU and the GPU."""
 
 
-def why_not_on_gpu(setting: Setting) -> str | None:
+def why_not_on_gpu(setting: Simulation) -> str | None:
     """Return the reason why the GPU engine cannot run `setting`, or None if it can."""
     problem = setting.problem(0)
     reason = why_not_supported(setting, problem)
@@ -45,7 +45,7 @@ def why_not_on_gpu(setting: Setting) -> str | None:
     return None
 
 
-def why_not_supported(setting: Setting, problem: LearningProblem) -> str | None:
+def why_not_supported(setting: Simulation, problem: LearningProblem) -> str | None:
     """Return a property of `setting` that no kernel supports, or None if there is none.
 
     The property is described in a clause for an error message. `problem` is the learning problem of

@@ -1,4 +1,4 @@
-"""Runs of one setting on a GPU, with progress and checkpoints."""
+"""Runs on a GPU: of one setting, with progress and checkpoints, or of several settings."""
 
 from collections.abc import Sequence
 
@@ -9,11 +9,11 @@ from belated.simulation.gpu.engine import make_jobs, run_jobs
 from belated.simulation.gpu.kinds import why_not_on_gpu
 from belated.simulation.reporting import OnCheckpoint, RunSoFar
 from belated.simulation.run import Run
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Simulation
 
 
 def run_on_gpu(
-    setting: Setting,
+    setting: Simulation,
     seeds: Sequence[int],
     on_progress: OnProgress,
     on_checkpoint: OnCheckpoint | None = None,
@@ -22,8 +22,8 @@ def run_on_gpu(
 
     Parameters
     ----------
-    setting : Setting
-        Setting to run.
+    setting : Simulation
+        Simulation to run.
     seeds : sequence of int
         Seeds of the runs.
     on_progress : callable
@@ -69,3 +69,13 @@ def report(batch: Batch, before: Ints, on_checkpoint: OnCheckpoint) -> None:
         for j in ((points > before[i]) & (points <= batch.played[i])).nonzero()[0]:
             regret = float(regrets[batch.first_point[i] + j])
             on_checkpoint(RunSoFar(job.seed, job.episodes, int(points[j]), regret))
+
+
+def run_together(parts: Sequence[tuple[Simulation, Sequence[int]]]) -> list[list[Run]]:
+    """Simulate several settings on a GPU at the same time, each with its own seeds.
+
+    The GPU engine must support all settings. Returns the runs of each, in the order of its seeds.
+    """
+    jobs = [make_jobs(simulation, seeds) for simulation, seeds in parts]
+    run_jobs([job for own in jobs for job in own], lambda batch, before: None)
+    return [[job.run for job in own if job.run is not None] for own in jobs]

@@ -1,0 +1,315 @@
+"""`Simulation`: all inputs of a run except the seed, checked and ready to run."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, Final, Literal, Required, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from belated.check import check_choice, check_integer
+from belated.delays.laws import Law, constant, longest_delay
+from belated.delays.laws import parse as parse_delay
+from belated.episode import Ints
+from belated.exact.values import optimal_actions
+from belated.learner.bases import BASE_NAMES
+from belated.learner.bases.base import BaseAlgorithm
+from belated.learner.bases.planner import Planner
+from belated.learner.problem import LearningProblem
+from belated.learner.updaters import UPDATER_NAMES
+from belated.learner.updaters.updater import Updater
+from belated.mdp.model import MDP
+from belated.mdp.worlds import world as parse_world
+from belated.notice import announce_compilation
+from belated.options import (
+    LearnerOptions,
+    SimulationKeywords,
+    SimulationOptions,
+    name_with_options,
+    option_values,
+)
+from belated.randomness import check_seed
+from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
+from belated.simulation.reference import run_reference
+from belated.simulation.reporting import OnCheckpoint
+from belated.simulation.run import Run, checkpoints
+
+Engine = Literal["auto", "compiled", "reference", "gpu"]
+OptimismCheck = Literal["start", "everywhere"]
+
+DELAYS_PER_BLOCK: Final = 2**18
+"""Number of delays drawn between two calls of `on_progress`."""
+
+
+class SimulationArguments(SimulationKeywords, total=False):
+    """Types of the keyword arguments of `Simulation` other than `world`."""
+
+    base: Required[BaseAlgorithm | Planner | str]
+    updater: Required[Updater | str]
+    episodes: Required[int]
+    delay: Law | str | None
+    rewards: ArrayLike | Literal["known", "unknown"] | None
+    every: int | None
+    engine: Engine
+    trace: bool
+    optimism: OptimismCheck
+
+
+def ignore_progress(episodes: int) -> None:
+    """Do nothing; this is the default for `on_progress`. `episodes` is ignored."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Simulation(SimulationOptions):
+    """All inputs of a run except the seed; together with a seed, they determine the result.
+
+    Parameters
+    ----------
+    world : MDP
+        World to simulate.
+    base : BaseAlgorithm, Planner or str
+        Base algorithm, or its name; names are replaced by the objects they name.
+    updater : Updater or str
+        Rule that decides when to plan, or its name.
+    delay : Law or str, optional
+        Delay law, or its name; by default there is no delay.
+    episodes : int
+        Number of episodes, at least 1.
+    rewards : "known", "unknown", None or array_like
+        "known": the learner is given the world's mean rewards. "unknown" or None: rewards are drawn
+        and observed with the feedback. An array of shape (H, S, A) or (S, A): the learner is given
+        these mean rewards.
+    every : int, optional
+        Number of episodes between two checkpoints; by default `episodes` // `points`, at least 1,
+        with early checkpoints before the first (see `checkpoints`).
+    points : int
+        Approximate number of checkpoints if `every` is None.
+    engine : {"auto", "compiled", "reference", "gpu"}
+        Implementation of the simulation: the compiled engine, the reference loop or the GPU engine.
+        "auto" selects the compiled engine if it supports the setting, else the reference loop.
+    trace : bool
+        Whether to record the policy of every episode.
+    optimism : {"start", "everywhere"}
+        Where optimism is checked, V~_h(s) >= V*_h(s): at the first state of each episode, or at
+        every step and state.
+    """
+
+    world: MDP
+    base: BaseAlgorithm | Planner
+    updater: Updater
+    delay: Law | None = None
+    episodes: int
+    rewards: Any = "known"
+    every: int | None = None
+    points: int = 1000
+    engine: Engine = "auto"
+    trace: bool = False
+    optimism: OptimismCheck = "start"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.world, MDP):
+            raise TypeError(f"world must be an MDP, got {self.world!r}.")
+        object.__setattr__(self, "base", BASE_NAMES.parse(self.base))
+        object.__setattr__(self, "updater", UPDATER_NAMES.parse(self.updater))
+        if self.delay is not None:
+            object.__setattr__(self, "delay", parse_delay(self.delay))
+        if not isinstance(self.delay, Law | None):
+            number = self.delay if isinstance(self.delay, int | float) else 100
+            raise TypeError(
+                f"delay must be a law of belated.delays, or its name such as 'constant:{number}', "
+                f"got {self.delay!r}."
+            )
+        if isinstance(self.rewards, str):
+            check_choice("rewards", self.rewards, ("known", "unknown"))
+        if self.every is not None:
+            check_integer("every", self.every, 1)
+        check_choice("engine", self.engine, get_args(Engine))
+        check_choice("optimism", self.optimism, get_args(OptimismCheck))
+        self.law.selector(self.world.shape)  # may reject the shape
+        super().__post_init__()
+        problem = self.problem(0)
+        if problem.algorithm.planner is None:
+            _ = problem.backup_rule  # may reject the shape
+
+    def problem(self, seed: int, longest_delay: float | None = None) -> LearningProblem:
+        """Return the learning problem of a run.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the run.
+        longest_delay : float, optional
+            Longest delay of the run, in episodes, for updaters that depend on it; see
+            `Updater.with_longest_delay`. If delays depend on what is played, it is the longest that
+            is possible. By default the updater is used unchanged.
+
+        Returns
+        -------
+        LearningProblem
+            Checked problem.
+        """
+        base, updater, rewards = self.base, self.updater, self.rewards
+        if isinstance(base, BaseAlgorithm) and base.needs_optimal_policy:
+            base = base.with_optimal_policy(optimal_actions(self.world).argmax(axis=2))
+        if isinstance(updater, Updater):
+            updater = updater.for_simulation(self.law)
+            if longest_delay is not None:
+                updater = updater.with_longest_delay(longest_delay)
+        if isinstance(rewards, str) and rewards == "known":
+            rewards = self.world.reward_table()
+        options = option_values(self, LearnerOptions)
+        if self.planning == "none":
+            options["planning"] = "incremental"  # without packed counts, which only plans read
+        return LearningProblem(
+            shape=self.world.shape,
+            base=base,
+            updater=updater,
+            rewards=rewards,
+            episodes=self.episodes,
+            seed=seed,
+            **options,
+        )
+
+    def run(
+        self,
+        seed: int,
+        on_progress: OnProgress = ignore_progress,
+        *,
+        on_checkpoint: OnCheckpoint | None = None,
+    ) -> Run:
+        """Simulate the setting with a seed.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the run, in 0 .. 2**64 - 1.
+        on_progress : callable
+            Function called with the number of episodes played since its last call. An exception
+            that it raises stops the run.
+        on_checkpoint : callable, optional
+            See `simulate`.
+
+        Returns
+        -------
+        Run
+            Result of the run.
+        """
+        seed = check_seed(seed)
+        if self.engine == "gpu":
+            from belated.simulation.gpu.many import run_on_gpu
+
+            return run_on_gpu(self, [seed], on_progress, on_checkpoint)[0]
+        pieces = self.world.shape.horizon if self.delay_per == "step" else 1
+        selector = self.law.selector(self.world.shape)
+        delays = draw_delays(self.law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
+        problem = self.problem(seed, longest_delay(delays))
+        if self._is_compiled(problem, pieces, selector.groups):
+            announce_compilation()
+            run = run_compiled(
+                self.world,
+                problem,
+                delays,
+                selector,
+                at=self.checkpoints(),
+                trace=self.trace,
+                plans=self.planning != "none",
+                everywhere=self.optimism == "everywhere",
+                on_progress=on_progress,
+                on_checkpoint=on_checkpoint,
+            )
+        else:
+            run = run_reference(
+                self.world,
+                problem,
+                delays,
+                selector,
+                at=self.checkpoints(),
+                trace=self.trace,
+                everywhere=self.optimism == "everywhere",
+                on_progress=on_progress,
+                on_checkpoint=on_checkpoint,
+            )
+        return replace(run, **self.part_names())
+
+    @property
+    def law(self) -> Law:
+        """Delay law of the setting; a constant delay of 0 episodes if `delay` is None."""
+        return constant(0) if self.delay is None else self.delay
+
+    def part_names(self) -> dict[str, Any]:
+        """Return descriptions of world, base, updater and delay, as keyword arguments of `Run`."""
+        shape = self.world.shape
+        return {
+            "world": f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
+            "base": name_with_options(self.base),
+            "updater": name_with_options(self.updater),
+            "delay": self.law.name,
+        }
+
+    def checkpoints(self) -> Ints:
+        """Return the episodes after which the regret is recorded, in increasing order."""
+        if self.every is not None:
+            return checkpoints(self.episodes, self.every)
+        return checkpoints(self.episodes, max(1, self.episodes // self.points), early=True)
+
+    def _is_compiled(self, problem: LearningProblem, pieces: int, groups: int) -> bool:
+        reason = why_not_compiled(problem, pieces, groups)
+        if self.engine == "reference":
+            reason = "engine is 'reference'"
+        elif reason is None:
+            return True
+        if self.engine == "compiled":
+            raise ValueError(
+                f"engine='compiled' is not possible: {reason}; use 'auto' or 'reference'."
+            )
+        if self.planning == "none":
+            raise ValueError(f"planning='none' needs the compiled engine, but {reason}.")
+        if self.engine == "auto":
+            warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
+        return False
+
+
+def parse_simulation(world: MDP | str, arguments: Mapping[str, Any]) -> Simulation:
+    """Return the simulation of a world, given as an object or by its name.
+
+    `arguments` are the other arguments of `Simulation`; its parts may be given by their names.
+    """
+    return Simulation(world=parse_world(world), **arguments)
+
+
+def draw_delays(
+    law: Law, seed: int, episodes: int, *, pieces: int, on_progress: Callable[[int], None]
+) -> Ints:
+    """Draw all delays of a run, in blocks.
+
+    The run can be stopped between two blocks.
+
+    Parameters
+    ----------
+    law : Law
+        Delay law.
+    seed : int
+        Seed of the run.
+    episodes : int
+        Number of episodes.
+    pieces : int
+        Number of delays per episode: 1, or H if each step has its own delay.
+    on_progress : callable
+        Function called with 0 between two blocks. An exception that it raises stops the run.
+
+    Returns
+    -------
+    Ints
+        (episodes, pieces * groups) delays, in episodes. The delays of a piece under each law in
+        `law.groups`, of which the played episode selects one, are next to each other.
+    """
+    delays = np.zeros((episodes, pieces * len(law.groups)), np.int64)
+    for column, (step, group) in enumerate(product(range(pieces), law.groups)):
+        for first in range(0, episodes, DELAYS_PER_BLOCK):
+            part = delays[first : first + DELAYS_PER_BLOCK, column]
+            part[:] = group.draw(seed=seed, episodes=part.size, first=first + 1, step=step)
+            if first + DELAYS_PER_BLOCK < episodes:
+                on_progress(0)
+    return delays
