@@ -164,8 +164,8 @@ delays = ["constant:0"]
         ('updaters = [{name = "batched", grid = [5, 5]}]', r"grid must .* got \[5, 5\]"),
         ('updaters = ["lazy:0.5"]', r"alpha must be at least 1 .*, got 0.5"),
         ('delays = ["gauss:3"]', r"key 'delays': delay must .* got 'gauss:3'"),
-        ("episodes = 0", r"key 'episodes': a run must have at least 1 episode, got 0"),
-        ("seeds = []", r"key 'seeds': seeds must be a number of at least 1, or a list"),
+        ("episodes = 0", r"key 'episodes' must be a whole number of at least 1, .*, got 0\.$"),
+        ("seeds = []", r"key 'seeds' must be a whole number of at least 1, or a list .*got \[\]"),
         (
             'stages = "some"',
             r"key 'stages' must be one .* 'each', 'pooled', got 'some'\.$",
@@ -175,7 +175,7 @@ delays = ["constant:0"]
         ("late = []", r"key 'late' must be one or a list of .*, got \[\]"),
         ('late = "rewards"', r"key 'rewards': late rewards must be unknown; add"),
         ('delay_per = "run"', r"key 'delay_per' must be .* 'episode', 'step', got 'run'"),
-        ('episodes = "many"', r"^[^\n]*key 'episodes' must be a whole number, or .*got 'many'\.$"),
+        ('episodes = "many"', r"^[^\n]*key 'episodes' must be a whole number of .*got 'many'\.$"),
         (
             'updaters = ["lazy:often"]',
             r"alpha must be a number or 'auto', got 'often'",

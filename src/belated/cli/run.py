@@ -158,10 +158,11 @@ def name_settings(
     RunSettings
         The settings.
     """
-    axes = {"Base": bases, "Updater": study.updaters, "Delay": study.delays}
+    updaters, laws = list(dict.fromkeys(study.updaters)), list(dict.fromkeys(study.delays))
+    axes = {"Base": bases, "Updater": updaters, "Delay": laws}
     varied = [axis for axis, values in axes.items() if len(values) > 1] or ["Updater"]
     cells = {}
-    places = product(bases, study.delays, study.updaters)
+    places = product(bases, laws, updaters)
     for (base, law, updater), cell in zip(places, study.settings(), strict=True):
         place = {"Base": base, "Updater": updater, "Delay": law}
         cells[", ".join(place[axis] for axis in varied)] = replace(cell, label="")
@@ -180,8 +181,8 @@ def name_settings(
     repeated = {
         "base": bases,
         "option": options,
-        "updater": study.updaters,
-        "delay": study.delays,
+        "updater": updaters,
+        "delay": laws,
         "episodes": [str(study.episodes)],
         "seeds": [str(study.seeds)],
     }

@@ -24,6 +24,7 @@ key, the value and the allowed values.
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -47,8 +48,8 @@ CHOICES: Final = {"rewards": ("known", "unknown"), **OPTIONS}
 
 EXPECTED: Final = {
     "name": "text that is not empty",
-    "episodes": "a whole number, or a table with a whole number for each world",
-    "seeds": "a whole number, or a list of seeds",
+    "episodes": "a whole number of at least 1, or a table with such a number for each world",
+    "seeds": "a whole number of at least 1, or a list of seeds",
     "worlds": "a list of names",
     "bases": "a list of names, or [[bases]] sections with a name",
     "updaters": "a list of names, or of tables with a name",
@@ -163,6 +164,9 @@ class Study:
         if self.rewards == "known" and "rewards" in self.late:
             yield "rewards", "late rewards must be unknown; add rewards = 'unknown'."
         labels = [entry.id_label for entry in self.bases]
+        for label in labels:
+            if labels.count(label) > 1:
+                yield "bases", f"two bases have the name {label!r}; give one a label."
         listed = {"world": self.worlds, "base": labels}
         named = [("world", world) for world in self.omit]
         named += [("base", label) for omitted in self.omit.values() for label in omitted]
@@ -236,26 +240,10 @@ def describe_mismatch(key: str, value: object) -> str:
 
 
 def parse_list(value: Any, parse: Callable[[Any], Any]) -> list[Any]:
-    """Return the distinct items of a list, parsed.
-
-    Raise TypeError if `value` is empty or not a list.
-    """
+    """Return the parsed items of a list; raise TypeError if `value` is empty or not a list."""
     if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
         raise TypeError
-    parsed = [parse(item) for item in value]
-    return [item for i, item in enumerate(parsed) if item not in parsed[:i]]
-
-
-def parse_bases(value: Any) -> list[BaseEntry]:
-    """Return the bases of a list; raise ValueError if two have the same name in ids."""
-    if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
-        raise TypeError
-    bases = [BaseEntry.parse(item) for item in value]
-    labels = [entry.id_label for entry in bases]
-    for label in labels:
-        if labels.count(label) > 1:
-            raise ValueError(f"two bases have the name {label!r}; give one a label.")
-    return bases
+    return [parse(item) for item in value]
 
 
 def parse_text(value: Any) -> str:
@@ -265,32 +253,28 @@ def parse_text(value: Any) -> str:
     return value
 
 
-def parse_number(value: Any) -> int:
-    """Return `value`; raise TypeError if it is not a whole number."""
-    if isinstance(value, bool) or not isinstance(value, int):
+def parse_number(value: Any, minimum: int = 1) -> int:
+    """Return `value`; raise TypeError if it is not a whole number of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
         raise TypeError
     return value
 
 
 def parse_episodes(value: Any) -> int | dict[str, int]:
     """Return a number of episodes, or a number for each world."""
-    numbers = value if isinstance(value, Mapping) else {"": value}
-    for number in numbers.values():
-        if parse_number(number) < 1:
-            raise ValueError(f"a run must have at least 1 episode, got {number}.")
-    return dict(value) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return {world: parse_number(number) for world, number in value.items()}
+    return parse_number(value)
 
 
 def parse_seeds(value: Any) -> int | list[int]:
     """Return a number of seeds, or a list of seeds."""
-    if value == [] or (isinstance(value, int) and value < 1):
-        raise ValueError(
-            f"seeds must be a number of at least 1, or a list of at least one, got {value}."
-        )
-    return parse_list(value, parse_number) if isinstance(value, Sequence) else parse_number(value)
+    if isinstance(value, int):
+        return parse_number(value)
+    return parse_list(value, partial(parse_number, minimum=0))
 
 
-def parse_world_text(value: Any) -> str:
+def parse_world_name(value: Any) -> str:
     """Return the name of a world, which must be valid."""
     parse_world(parse_text(value))
     return value
@@ -298,39 +282,29 @@ def parse_world_text(value: Any) -> str:
 
 def parse_updater(value: Any) -> str:
     """Return the name of an updater, given as text or as a table with `name` and options."""
-    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
-        options = {key: one for key, one in value.items() if key != "name"}
-        if value["name"] not in UPDATERS:
-            raise ValueError(
-                f"updater {value['name']!r} must be one of {', '.join(UPDATERS)} in a table; give "
-                "the options of others in their name, such as 'module:name:every=5'."
-            )
-        return name_with_options(UPDATER_NAMES.parse(value["name"], options))
-    UPDATER_NAMES.parse(parse_text(value))
-    return value
-
-
-def parse_choice(key: str) -> Callable[[Any], Any]:
-    """Return a function that returns its argument if it is a value of `key`."""
-
-    def parse(value: Any) -> Any:
-        if value not in CHOICES[key]:
-            raise TypeError
+    if not isinstance(value, Mapping):
+        UPDATER_NAMES.parse(parse_text(value))
         return value
+    options = {**value}
+    name = parse_text(options.pop("name", None))
+    if name not in UPDATERS:
+        raise ValueError(
+            f"updater {name!r} must be one of {', '.join(UPDATERS)} in a table; give the options "
+            "of others in their name, such as 'module:name:every=5'."
+        )
+    return name_with_options(UPDATER_NAMES.parse(name, options))
 
-    return parse
 
-
-def parse_choices(key: str) -> Callable[[Any], list[Any]]:
-    """Return a function that returns one or several values of `key` as a list."""
-    return lambda value: parse_list([value] if isinstance(value, str) else value, parse_choice(key))
-
-
-def parse_checkpoints(value: Any) -> int | None:
-    """Return a number of checkpoints of at least 1, or None."""
-    if value is not None and parse_number(value) < 1:
+def parse_choice(key: str, value: Any) -> Any:
+    """Return `value`; raise TypeError if it is not an allowed value of `key`."""
+    if value not in CHOICES[key]:
         raise TypeError
     return value
+
+
+def parse_choices(key: str, value: Any) -> list[Any]:
+    """Return one or several values of `key` as a list."""
+    return parse_list([value] if isinstance(value, str) else value, partial(parse_choice, key))
 
 
 def parse_scales(value: Any) -> str | None:
@@ -351,15 +325,15 @@ PARSERS: Final[dict[str, Callable[[Any], Any]]] = {
     "name": parse_text,
     "episodes": parse_episodes,
     "seeds": parse_seeds,
-    "worlds": lambda value: parse_list(value, parse_world_text),
-    "bases": parse_bases,
+    "worlds": lambda value: parse_list(value, parse_world_name),
+    "bases": lambda value: parse_list(value, BaseEntry.parse),
     "updaters": lambda value: parse_list(value, parse_updater),
     "delays": lambda value: parse_list(value, lambda text: normalize_delay(parse_text(text))),
-    "rewards": parse_choice("rewards"),
-    "checkpoints": parse_checkpoints,
+    "rewards": partial(parse_choice, "rewards"),
+    "checkpoints": lambda value: None if value is None else parse_number(value),
     "scales": parse_scales,
     "omit": parse_omit,
-    **{name: parse_choices(name) for name in OPTIONS},
+    **{name: partial(parse_choices, name) for name in OPTIONS},
 }
 """Map from each key of a study to the function that checks its value and returns it in the form of
 the attribute. It raises TypeError if the value is not as `EXPECTED` says, and ValueError with a
