@@ -236,7 +236,7 @@ def test_a_copy_that_fails_leaves_with_1_and_no_file(
         copy(source, target)
         raise RuntimeError("The copy of table events must have 7 rows, got 6.")
 
-    monkeypatch.setattr("belated.cli.ledger.copy.copy", fails)
+    monkeypatch.setattr("belated.cli.support.existing_ledger.copy", fails)
     done = call("backup", "--store", address(played), tmp_path / "saved.db")
     assert (done.exit_code, done.stderr) == (
         1,

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from belated.cli.ledger.existing_ledger import open_existing_ledger
-from belated.cli.ledger.verify import verify_ledger
+from belated.cli.support.existing_ledger import open_existing_ledger, verify_ledger
 from belated.ledger import Event, Ledger, Part, schema
 from belated.ledger.audit import find_content_fault
 from belated.online.fold import DamagedEventError, Fold

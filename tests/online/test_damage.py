@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from belated.cli.ledger.existing_ledger import open_existing_ledger
-from belated.cli.ledger.verify import verify_ledger
+from belated.cli.support.existing_ledger import open_existing_ledger, verify_ledger
 from belated.episode import Shape
 from belated.learner.counts import from_dense
 from belated.learner.feedback import Feedback

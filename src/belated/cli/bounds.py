@@ -10,7 +10,7 @@ import typer
 
 from belated.cli.support.errors import usage_errors
 from belated.cli.support.options import parse_option
-from belated.cli.support.tables import build_table, print_table
+from belated.cli.support.output import build_table, print_table
 
 if TYPE_CHECKING:
     from belated.episode import Shape

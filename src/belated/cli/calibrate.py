@@ -23,7 +23,7 @@ from belated.cli.support.options import (
     parse_bases,
     parse_option,
 )
-from belated.cli.support.tables import build_table, print_table
+from belated.cli.support.output import build_table, print_table
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,8 +1,9 @@
 """`belated lateness`: estimate the delays of episodes in a file, and test what they depend on."""
 
+import csv
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -10,6 +11,9 @@ from belated.cli.support.errors import require_packages, usage_errors
 
 if TYPE_CHECKING:
     from belated.survival.lateness import Lateness
+
+FORMATS: Final = (".csv", ".json", ".ndjson", ".jsonl", ".parquet")
+"""Suffixes of the names of files that can be read."""
 
 
 def lateness(
@@ -82,7 +86,6 @@ def measure(
     Lateness
         Estimates and tests.
     """
-    from belated.cli.support.record_files import read_rows
     from belated.survival.lateness import lateness as lateness_of
 
     rows = read_rows(file)
@@ -97,3 +100,54 @@ def measure(
             raise ValueError(f"--problem must be one of the problems in the file, {listed}.")
         rows = [row for row in rows if row["problem"] == problem]
     return lateness_of(delay_records(rows, now=now))
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """Return the rows of a file, whose name tells its format.
+
+    Parameters
+    ----------
+    path : Path
+        File that ends in .csv, .json (a list of objects), .ndjson or .jsonl (one object on each
+        line), or .parquet.
+
+    Returns
+    -------
+    list of dict
+        Rows, with texts as values in a CSV file.
+
+    Raises
+    ------
+    ValueError
+        If the format is unknown or the content is not in this format.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in FORMATS:
+        raise ValueError(f"The name must end in {', '.join(FORMATS)}, got {path.name!r}.")
+    if suffix == ".parquet":
+        return _read_parquet(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        if suffix == ".csv":
+            return list(csv.DictReader(text.splitlines()))
+        lines = [text] if suffix == ".json" else [line for line in text.splitlines() if line]
+        rows = [json.loads(line) for line in lines]
+    except (UnicodeDecodeError, json.JSONDecodeError, csv.Error) as error:
+        raise ValueError(f"{path} is not a valid {suffix} file: {error}.") from None
+    rows = rows[0] if suffix == ".json" else rows
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError(f"{path} must hold JSON objects, one for each row.")
+    return rows
+
+
+def _read_parquet(path: Path) -> list[dict[str, Any]]:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        try:
+            found = connection.execute("SELECT * FROM read_parquet(?)", [str(path)])
+        except duckdb.Error as error:
+            reason = str(error).splitlines()[0].rstrip(".")
+            raise ValueError(f"{path} is not a valid .parquet file: {reason}.") from None
+        names = [column[0] for column in found.description or ()]
+        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]

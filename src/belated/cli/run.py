@@ -19,9 +19,8 @@ from belated.cli.support.options import (
     parse_bases,
     takes_simulation_options,
 )
-from belated.cli.support.output_files import prepare_figure_path
+from belated.cli.support.output import build_table, prepare_figure_path, print_table
 from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize
-from belated.cli.support.tables import build_table, print_table
 
 if TYPE_CHECKING:
     from belated.simulation.run import Run

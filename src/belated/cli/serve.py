@@ -4,16 +4,17 @@ import gc
 import os
 import signal
 import socket
+import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from belated.cli.support.compilation import compile_learner
 from belated.cli.support.errors import missing_packages
-from belated.cli.support.settings_file import SettingsOption
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 if TYPE_CHECKING:
@@ -37,6 +38,42 @@ class LogFormat(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+def load_settings(context: typer.Context, file: Path | None) -> Path | None:
+    """Use the values in the TOML file `file` as defaults of the options of a command.
+
+    Values on the command line and in the environment take precedence. If `file` is None, nothing
+    is done. Returns `file`, as the callback of an option must. Exit with a usage error if the file
+    cannot be read or has an unknown key.
+    """
+    if file is None or context.resilient_parsing:
+        return file
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{file} cannot be read: {error}.") from None
+    known = {str(param.name): param for param in context.command.params}
+    known.pop("settings")
+    for key in values:
+        if key not in known:
+            raise typer.BadParameter(
+                f"{file} has the unknown key {key!r}; keys are: {', '.join(known)}."
+            )
+    context.default_map = {**(context.default_map or {}), **values}
+    return file
+
+
+SettingsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--settings",
+        envvar="BELATED_SETTINGS",
+        is_eager=True,
+        callback=load_settings,
+        help="TOML file with values of these options, such as store = 'sqlite:///belated.db'.",
+    ),
+]
 
 
 def serve(

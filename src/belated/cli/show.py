@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from belated.cli.support.errors import require_packages, usage_errors
-from belated.cli.support.output_files import prepare_figure_path
-from belated.cli.support.tables import build_table, print_table
+from belated.cli.support.output import build_table, prepare_figure_path, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -153,8 +153,8 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     narrow. `rows` is a result of `Results.summary`. `unjudged`, a result of `not_optimistic`,
     contains the ids of the settings for which the table has no number of runs with optimism.
     """
+    from belated.cli.support.output import build_table, print_fitting
     from belated.cli.support.run_summary import format_mean_count, format_optimism, format_regret
-    from belated.cli.support.tables import build_table, print_fitting
     from belated.sweep.results import PARTS, varied_parts
 
     varied = varied_parts(rows) or ["updater"]

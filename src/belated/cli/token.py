@@ -1,10 +1,10 @@
 """`belated token`: create, list, roll over and revoke the tokens of the service."""
 
-from typing import Annotated
+import re
+from typing import Annotated, Final
 
 import typer
 
-from belated.cli.support.durations import parse_duration
 from belated.cli.support.errors import database_errors, missing_packages, usage_errors
 from belated.cli.support.stores import (
     DEFAULT_STORE,
@@ -13,6 +13,9 @@ from belated.cli.support.stores import (
     open_existing,
     open_ledger,
 )
+
+SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+"""Map from each unit of a duration to its length in seconds."""
 
 token = typer.Typer(
     name="token",
@@ -76,7 +79,7 @@ def create(
 @token.command("list")
 def list_tokens(store: StoreOption = DEFAULT_STORE) -> None:
     """List the tokens, without their secrets."""
-    from belated.cli.support.tables import build_table, print_table
+    from belated.cli.support.output import build_table, print_table
 
     table = build_table(
         ("Token", "Scopes", "Problem", "Created", "Last used", "Expires", "Revoked")
@@ -154,6 +157,23 @@ def parse_option(option: str, text: str | None) -> int | None:
     """
     with usage_errors(option):
         return None if text is None else parse_duration(text)
+
+
+def parse_duration(text: str) -> int:
+    """Return the duration `text` in seconds: a number and one of the units m, h, d and w.
+
+    Raises ValueError if `text` has another form, or is longer than a hundred years.
+
+    >>> parse_duration("90d")
+    7776000
+    """
+    found = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text.strip())
+    seconds = int(found[1]) * SECONDS[found[2]] if found else 0
+    if not 0 < seconds <= 36_525 * 86_400:
+        raise ValueError(
+            f"A duration must be a number and m, h, d or w, such as 90d; got {text!r}."
+        )
+    return seconds
 
 
 def format_time(microseconds: int) -> str:

@@ -17,7 +17,7 @@ def worlds() -> None:
     """
     from rich.text import Text
 
-    from belated.cli.support.tables import build_table, print_table
+    from belated.cli.support.output import build_table, print_table
     from belated.mdp.worlds import WORLD_FAMILIES, MissingExtraError, example_worlds
 
     table = build_table(["World"], ("S", "A", "H", "V*", "Successors", "Most"))

@@ -1,15 +1,39 @@
 """Database addresses of ledgers: the option --store, and functions that use an address."""
 
+import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from belated.cli.support.errors import database_errors, missing_packages, usage_errors
-from belated.cli.support.settings_file import STORE_FILE_VARIABLE, read_store
 
 if TYPE_CHECKING:
     from belated.ledger.ledger import Ledger
+
+STORE_FILE_VARIABLE: Final = "BELATED_STORE_FILE"
+"""Environment variable with the name of a file that contains the address of the store."""
+
+
+def read_store(context: typer.Context, param: typer.CallbackParam, store: str) -> str:
+    """Return the database address of the store.
+
+    If the environment variable BELATED_STORE_FILE names a file, and the address is given neither on
+    the command line nor in BELATED_STORE, return the content of this file; otherwise `store`.
+    Exit with a usage error if the file cannot be read or is empty.
+    """
+    source: Any = context.get_parameter_source(str(param.name))
+    file = os.environ.get(STORE_FILE_VARIABLE)
+    if not file or source.name not in ("DEFAULT", "DEFAULT_MAP"):
+        return store
+    try:
+        text = Path(file).read_text(encoding="utf-8").strip()
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(f"{STORE_FILE_VARIABLE}: {error}.") from None
+    if not text:
+        raise typer.BadParameter(f"{STORE_FILE_VARIABLE}: {file} is empty.")
+    return text
+
 
 StoreOption = Annotated[
     str,

@@ -1,4 +1,4 @@
-"""Commands of `belated ledger`.
+"""`belated ledger`: verify, back up, restore, copy and export a ledger; archive problems.
 
 Exit codes: 0 for success, 1 for a fault in the ledger or the database, 2 for wrong usage.
 """
@@ -13,7 +13,7 @@ from belated.cli.support.errors import database_errors, missing_packages, usage_
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, sqlite_url
 
 if TYPE_CHECKING:
-    from belated.cli.ledger.existing_ledger import ExistingLedger
+    from belated.cli.support.existing_ledger import ExistingLedger
     from belated.ledger.events import Action
 
 ledger = typer.Typer(
@@ -44,7 +44,7 @@ def verify(store: StoreOption = DEFAULT_STORE, problem: ProblemOption = None) ->
     Example: belated ledger verify --store sqlite:///belated.db
     """
     with open_existing(store, "--store") as found, database_errors():
-        from belated.cli.ledger.verify import verify_ledger
+        from belated.cli.support.existing_ledger import verify_ledger
 
         result = verify_ledger(found, problem=find_problem(found, problem))
     faults = list(result.faults)
@@ -153,8 +153,10 @@ def export(
     with usage_errors("FILE"):
         format = format or format_from_suffix(file)
     with open_existing(store, "--store") as found, database_errors():
+        from belated.cli.support.existing_ledger import export_events
+
         with missing_packages():
-            from belated.cli.ledger.export import export_events
+            import belated.service.export  # noqa: F401
         id = find_problem(found, problem)
         with usage_errors("FILE"):
             count = export_events(found, file, problem=id, parquet=format is Format.PARQUET)
@@ -182,7 +184,7 @@ def open_existing(url: str, option: str) -> "ExistingLedger":
     the address.
     """
     require_database_packages()
-    from belated.cli.ledger.existing_ledger import open_existing_ledger
+    from belated.cli.support.existing_ledger import open_existing_ledger
 
     with database_errors(), usage_errors(option):
         return open_existing_ledger(url)
@@ -219,7 +221,7 @@ def copy_existing(
     shown : str or None
         Address to print; None to print `url` without its password.
     """
-    from belated.cli.ledger.copy import copy_to
+    from belated.cli.support.existing_ledger import copy_to
 
     with database_errors(), usage_errors(option):
         result = copy_to(source, url)

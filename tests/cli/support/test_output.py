@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from belated.cli.support.output_files import new_file
+from belated.cli.support.output import new_file
 
 
 def test_it_takes_its_place_at_the_end_and_is_for_its_owner_alone(tmp_path: Path) -> None:

@@ -1,0 +1,272 @@
+"""Work of `belated ledger` on an existing ledger: verification, copies and exports, with progress.
+
+The commands import this module when they run, because it imports SQLAlchemy.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import sqlalchemy as sa
+from sqlalchemy.exc import SQLAlchemyError
+
+from belated.cli.support.output import new_file
+from belated.cli.support.stores import check_file, sqlite_url
+from belated.ledger import migrations, schema
+from belated.ledger.copy import copy
+from belated.ledger.events import Event, Kind
+from belated.ledger.ledger import Ledger
+from belated.ledger.store import Store, UnreadableRowError, parse_url
+from belated.online.verify import Verdict, verify
+from belated.progress import Progress
+
+JOURNAL_SUFFIXES: Final = ("-wal", "-journal")
+"""Suffixes of the names of journal files. SQLite would apply a journal file to a new database of
+the same name."""
+
+
+class ExistingLedger(Ledger):
+    """Ledger that advances the progress bar `progress` by one for each event that is read.
+
+    If `progress` is None, nothing is displayed. Progress is not advanced if only some kinds of
+    events are read.
+    """
+
+    progress: Progress | None = None
+
+    def events(
+        self,
+        problem: int | None = None,
+        *,
+        after: int = 0,
+        upto: int | None = None,
+        limit: int | None = None,
+        kinds: Collection[Kind] | None = None,
+    ) -> Iterator[Event]:
+        # Progress is not advanced if only some kinds of events are read.
+        found = super().events(problem, after=after, upto=upto, limit=limit, kinds=kinds)
+        return found if self.progress is None or kinds is not None else self.progress.track(found)
+
+    def names(self) -> dict[int, str]:
+        """Return a dict from the id of each problem to its name.
+
+        Problems whose events cannot be processed are included.
+        """
+        of = schema.problems.c
+        with self.store.reading() as connection:
+            rows = connection.execute(sa.select(of.id, of.name).order_by(of.id)).all()
+        return {row.id: row.name for row in rows}
+
+    def count_rows(self, table: sa.Table, problem: int | None = None) -> int:
+        """Return the number of rows of `table` that belong to the problem with the id `problem`.
+
+        If `problem` is None, count all rows.
+        """
+        query = sa.select(sa.func.count()).select_from(table)
+        if problem is not None:
+            query = query.where(table.c.problem == problem)
+        with self.store.reading() as connection:
+            return connection.scalar(query) or 0
+
+
+def open_existing_ledger(url: str) -> ExistingLedger:
+    """Return the ledger at the database address `url`. Raise ValueError if there is no ledger."""
+    check_file(url)
+    address = parse_url(url)
+    store = Store.open(url)
+    try:
+        with store.reading() as connection:
+            if migrations.current(connection) is None:
+                raise ValueError(f"{address} has no ledger; check the address.")
+    finally:
+        store.close()
+    return ExistingLedger.open(url)
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Result of the verification of a ledger."""
+
+    digest: str
+    """Digest of all events that were read; "unknown" if an event cannot be read."""
+    faults: list[str]
+    """Messages about faults of the ledger as a whole."""
+    verdicts: list[Verdict]
+    """Verdict on each problem. Faults of the ledger as a whole are not repeated in the verdicts."""
+
+
+def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verification:
+    """Verify `ledger`, or only the problem with the id `problem`, and return the result.
+
+    The stored results of each problem are recomputed from its events and compared. If `problem` is
+    None, all problems and the ledger as a whole are verified.
+    """
+    passes = 3 if problem is None else 2
+    total = passes * ledger.count_rows(schema.events, problem)
+    with Progress("Verifying", total=total, unit="rows") as ledger.progress:
+        try:
+            faults = ledger.faults() if problem is None else []
+            digest = ledger.digest(problem)
+        except UnreadableRowError as error:
+            faults, digest = [str(error)], "unknown"
+        verdicts = [
+            verify_problem(ledger, id, name)
+            for id, name in ledger.names().items()
+            if problem in (None, id)
+        ]
+    for verdict in verdicts:
+        verdict.faults = [fault for fault in verdict.faults if fault not in faults]
+    return Verification(digest, faults, verdicts)
+
+
+def verify_problem(ledger: ExistingLedger, id: int, name: str) -> Verdict:
+    """Verify one problem.
+
+    If the events of the problem cannot be read, the verdict has a fault that states this. Database
+    errors are raised.
+
+    Parameters
+    ----------
+    ledger : ExistingLedger
+        Ledger with the problem.
+    id, name : int, str
+        Id and name of the problem.
+
+    Returns
+    -------
+    Verdict
+        Verdict with the faults of the problem.
+    """
+    try:
+        problem = ledger.problem(id)
+        if problem is None:
+            return Verdict(name, faults=["The event that defines the problem is missing."])
+        return verify(ledger, problem)
+    except SQLAlchemyError:
+        raise
+    except Exception as error:
+        return Verdict(name, faults=[f"Events cannot be read: {type(error).__name__}: {error}"])
+
+
+@dataclass(frozen=True)
+class LedgerCopy:
+    """Summary of a copy of a ledger: numbers of rows, digest of the events, and faults."""
+
+    rows: dict[str, int]
+    """Map from the name of each table to its number of rows."""
+    digest: str
+    """Digest of all events of the copy."""
+    faults: list[str]
+    """Messages about faults of the events and tables of the copy. They are faults of the original
+    too, because the copy has the same rows."""
+
+
+def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:
+    """Copy the ledger `source` to the database address `url`, and return a summary of the copy.
+
+    `url` is the address of a new SQLite file, or of a PostgreSQL database without a ledger.
+    """
+    address = parse_url(url)
+    if address.get_backend_name() == "postgresql":
+        with ExistingLedger.open(url) as target:
+            return copy_and_check(source, target)
+    file = address.database
+    if address.query or file in (None, "", ":memory:"):
+        raise ValueError(
+            f"{address} must be the address of a plain file, such as sqlite:///belated.db."
+        )
+    with (
+        new_file(Path(str(file)), companions=JOURNAL_SUFFIXES) as part,
+        ExistingLedger.open(sqlite_url(part)) as target,
+    ):
+        result = copy_and_check(source, target)
+        # Without this, the last rows would stay in a journal, which is not moved with the file.
+        if not target.store.scrub(wait=True):
+            raise RuntimeError(
+                f"{file} was not created: the last rows could not be moved from the write-ahead "
+                "log into the file. Try again."
+            )
+        return result
+
+
+def copy_and_check(source: ExistingLedger, target: ExistingLedger) -> LedgerCopy:
+    """Copy all rows of `source` to `target`, and check every event of the copy.
+
+    Return a summary of the copy.
+    """
+    tables = schema.metadata.sorted_tables
+    total = sum(map(source.count_rows, tables)) + 2 * source.count_rows(schema.events)
+    with Progress("Copying", total=total, unit="rows") as progress:
+
+        @sa.event.listens_for(target.store.writer, "after_cursor_execute")
+        def count_inserts(
+            connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool
+        ) -> None:
+            if context is not None and context.isinsert:
+                progress.advance(len(context.compiled_parameters))
+
+        rows = copy(source, target)
+        target.progress = progress
+        return LedgerCopy(rows, target.digest(), target.faults())
+
+
+def export_events(ledger: ExistingLedger, path: Path, *, problem: int | None, parquet: bool) -> int:
+    """Write the events of a ledger to a new file, and return their number.
+
+    Parameters
+    ----------
+    ledger : ExistingLedger
+        Ledger to export.
+    path : Path
+        New file.
+    problem : int or None
+        Id of the problem to export; None for all problems.
+    parquet : bool
+        Whether to write Parquet instead of lines of JSON.
+
+    Returns
+    -------
+    int
+        Number of events written.
+    """
+    from belated.service.export import COLUMNS, write_parquet
+
+    total = ledger.count_rows(schema.events, problem)
+    with new_file(path) as part, Progress("Exporting", total=total, unit="rows") as progress:
+        ledger.progress = progress
+        lines = part.with_suffix(".ndjson") if parquet else part
+        longest = write_lines(lines, ledger.events(problem), ledger.names())
+        if parquet:
+            write_parquet(lines, part, longest, columns={"problem": "VARCHAR", **COLUMNS})
+        return progress.done
+
+
+def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -> int:
+    """Write one line of JSON for each event.
+
+    Parameters
+    ----------
+    path : Path
+        File to write. Only its owner can read it.
+    events : iterable of Event
+        Events to write.
+    names : mapping
+        Map from the id of each problem to its name.
+
+    Returns
+    -------
+    int
+        Length of the longest line in bytes.
+    """
+    from belated.service.export import event_line
+
+    longest = 0
+    with open(path, "wb", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
+        for event in events:
+            # The name of a problem contains nothing that JSON would escape.
+            text = f'{{"problem": "{names[event.problem]}", {event_line(event)[1:]}'.encode()
+            longest = max(longest, len(text))
+            out.write(text)
+    return longest
