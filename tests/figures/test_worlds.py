@@ -96,14 +96,6 @@ def test_terminal_states_are_marked_and_only_allowed_actions_are_drawn(layout):
     assert legend(figure)[-1] == "terminal state"
 
 
-def test_steps_show_a_terminal_state_where_an_episode_may_end():
-    figure = build_figure(shop(), layout="steps", **NOTES)
-    drawn = {(int(circle.center[0]), int(-circle.center[1])) for circle in parts(figure, Circle)}
-    assert drawn == {(0, 0), (0, 1), (0, 2), (0, 3), (2, 1), (2, 2), (2, 3)}
-    assert len(parts(figure, FancyArrowPatch)) == 6
-    assert legend(figure)[-1] == "terminal state"
-
-
 def test_a_grid_marks_terminal_states():
     figure = build_figure(bl.world("frozen-lake-4x4"), layout=(4, 4), **NOTES)
     [axes] = figure.axes
@@ -122,18 +114,6 @@ def test_a_ring_shows_any_small_world():
     [legend] = [axes.get_legend() for axes in figure.axes]
     labels = [text.get_text() for text in legend.get_texts()]
     assert labels == ["action 0", "action 1", "first state"]
-
-
-def test_steps_show_the_states_that_can_be_reached_and_the_best_way_to_the_treasure():
-    figure = build_figure(deep_sea(5), layout="steps", actions=SIDEWAYS, **NOTES)
-    centres = {circle.center for circle in parts(figure, Circle)}
-    above = {(s, -h) for h in range(5) for s in range(h + 1)}
-    assert centres == above | {(s, -5) for s in range(5)}
-    best_right = arrows(figure, action_colour(1))
-    assert len(best_right) == 5
-    assert len(arrows(figure, action_colour(0))) == 10
-    assert len(arrows(figure, GREY)) == 15
-    assert texts(figure).count("+0.998") == 1
 
 
 def test_a_grid_shows_values_walls_the_goal_and_the_best_moves():
@@ -175,18 +155,10 @@ CHANGING = bl.MDP.dense(np.ones((3, 1, 1, 1)), np.zeros((3, 1, 1)))
             "ring",
             "36 successors are too many to draw; at most 24 fit.",
         ),
-        (
-            deep_sea(13),
-            "steps",
-            "13 states and 13 steps are too many to draw; at most 12 of each fit.",
-        ),
-        (
-            bl.chain(5, horizon=20),
-            "steps",
-            "5 states and 20 steps are too many to draw; at most 12 of each fit.",
-        ),
+        (deep_sea(13), "row", "13 states are too many to draw; at most 12 fit."),
         (gridworld(13, 12, horizon=9), (13, 12), "156 states are too many to draw; at most 144 "),
         (bl.chain(5), (2, 3), "5 states do not fill a grid of 2 x 3 cells."),
+        (bl.chain(3), "steps", "layout must be 'row', 'ring' or (rows, columns), got 'steps'."),
         (CHANGING, "row", "A world that differs between steps cannot be drawn as a row."),
     ],
 )

@@ -88,7 +88,7 @@ def build_fact_table(named: "NamedWorld", world: "MDP") -> "Table":
     from rich.text import Text
 
     from belated.exact.values import optimal_value
-    from belated.mdp.html import summary
+    from belated.mdp.summary import summary
 
     facts = {**summary(world), "V*": f"{optimal_value(world):.6g}", "source": named.family.source}
     if named.family.action_names:

@@ -1,7 +1,7 @@
 """Pictures of small worlds, which show transitions, rewards and optimal actions.
 
-The states are in a row, in a ring, in a row for each step, or in a grid. The width of an arrow
-grows with the probability of its transition.
+The states are in a row, in a ring or in a grid. The width of an arrow grows with the probability of
+its transition.
 """
 
 import math
@@ -23,7 +23,7 @@ from belated.figures.styles import PALETTE, RC_PARAMS, add_command, figure_of, s
 from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 
-MAX_STATES: Final = {"row": 12, "ring": 6, "steps": 12, "grid": 144}
+MAX_STATES: Final = {"row": 12, "ring": 6, "grid": 144}
 """Map from the kind of a layout to the maximum number of states in a legible picture."""
 
 MAX_RING_ARROWS: Final = 24
@@ -39,12 +39,6 @@ COMMAND_LINE_CHARS: Final = 60
 STATE_RADIUS: Final = 0.25
 """Radius of a state. The unit is the distance between neighbouring states in a row."""
 
-FINAL_STATE_RADIUS: Final = 0.05
-"""Radius of a state that is reached after the last step of an episode.
-
-The unit is the distance between neighbouring states in a row.
-"""
-
 VALUE_COLOURS: Final = LinearSegmentedColormap.from_list("values", ["white", "#8fbfe0"])
 DIRECTIONS: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
 """Map from the name of an action on a grid to the direction (x, y) of its move."""
@@ -56,12 +50,7 @@ UNREACHABLE_COLOUR: Final = "0.35"
 TERMINAL_COLOUR: Final = "0.8"
 
 GREY: Final = "0.6"
-"""Colour of the less important arrows of a picture.
-
-In the layout of steps, they show actions that are not optimal. In a grid, they show moves that an
-optimal action can make in a direction other than its own. The layout of steps also uses this colour
-for the states after the last step.
-"""
+"""Colour of moves on a grid that an optimal action can make in a direction other than its own."""
 
 LOOP_HALF_ANGLE_RAD: Final = 0.5
 """Half the angle between the two ends of a loop, seen from the centre of its state, in radians."""
@@ -92,8 +81,7 @@ def draw_world(
     command : str
         Command that reproduces the figure, printed below it.
     layout : Layout
-        Arrangement of the states: "row", "ring", "steps" (a row of states for each step), or a pair
-        (rows, columns) for a grid.
+        Arrangement of the states: "row", "ring", or a pair (rows, columns) for a grid.
     actions : Sequence[str]
         Names of the actions. If empty, the actions are numbered.
 
@@ -115,16 +103,16 @@ def draw_world(
 def check_drawable(world: MDP, layout: Layout) -> None:
     """Raise ValueError if `world` cannot be drawn in `layout`.
 
-    A world cannot be drawn if it has too many states, steps or transitions, or if its states do not
+    A world cannot be drawn if it has too many states or transitions, or if its states do not
     fill the grid. A row or a ring requires a time-homogeneous world.
     """
-    S, H = world.shape.states, world.shape.horizon
+    S = world.shape.states
     kind = layout if isinstance(layout, str) else "grid"
+    if isinstance(layout, str) and layout not in LAYOUTS:
+        raise ValueError(f"layout must be 'row', 'ring' or (rows, columns), got {layout!r}.")
     limit = MAX_STATES[kind]
     reason = ""
-    if kind == "steps" and max(S, H) > limit:
-        reason = f"{S} states and {H} steps are too many to draw; at most {limit} of each fit."
-    elif limit < S:
+    if limit < S:
         reason = f"{S} states are too many to draw; at most {limit} fit."
     elif kind == "ring" and (arrows := world.succ.size) > MAX_RING_ARROWS:
         reason = f"{arrows} successors are too many to draw; at most {MAX_RING_ARROWS} fit."
@@ -195,8 +183,7 @@ def find_layout(world: MDP) -> Layout | None:
 
     The candidates are a row, if every transition changes the number of the state by at most 1; a
     grid with c columns, if every transition changes this number by 0, 1 or c, where c divides the
-    number of states; a ring; and a row of states for each step. The returned layout is a candidate
-    that `check_drawable` accepts.
+    number of states; and a ring. The returned layout is a candidate that `check_drawable` accepts.
 
     >>> from belated.mdp.worlds import world
     >>> [find_layout(world(name)) for name in ("chain-5", "grid-3x7", "garnet-4-2-2", "chain-30")]
@@ -205,10 +192,10 @@ def find_layout(world: MDP) -> Layout | None:
     S, A = world.shape.states, world.shape.actions
     state = np.repeat(np.arange(world.ptr.size - 1) // A % S, np.diff(world.ptr))
     moves = sorted(set(np.abs(world.succ - state).tolist()) - {0})
-    candidates: list[Layout] = ["row", "steps"] if moves == [1] else []
+    candidates: list[Layout] = ["row"] if moves == [1] else []
     if len(moves) == 2 and moves[0] == 1 and S % moves[1] == 0:
         candidates.append((S // moves[1], moves[1]))
-    for layout in (*candidates, "ring", "steps"):
+    for layout in (*candidates, "ring"):
         try:
             check_drawable(world, layout)
         except ValueError:
@@ -348,78 +335,6 @@ def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
     return circle
 
 
-def draw_steps(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw the reachable states of `world` on `axes`, with one row of states for each step.
-
-    The first step is at the top. `names` are the names of the actions, shown in the legend.
-    """
-    H, S, _ = world.shape.table
-    v, best, reached = optimal_table(world), optimal_actions(world), reachable_states(world)
-    v_max = max(v[reached].max(), 1e-9)
-    for h, s in np.argwhere(reached).tolist():
-        radius = STATE_RADIUS if h < H else FINAL_STATE_RADIUS
-        colour = VALUE_COLOURS(v[h, s] / v_max) if h < H else GREY
-        if s in world.shape.terminal and h < H:
-            colour = TERMINAL_COLOUR
-        axes.add_patch(Circle((s, -h), radius, fc=colour, ec="0.3", lw=0.8))
-        if h < H:
-            axes.text(s, -h, f"{v[h, s]:.2g}", ha="center", va="center", fontsize=6)
-            draw_step_arrows(axes, world, h, s, best[h, s])
-    for h in range(H):
-        axes.text(-0.6, -h, f"step {h + 1}", ha="right", va="center", fontsize=7, color="0.3")
-    handles = [legend_line(f"{name}, if optimal", action_colour(a)) for a, name in enumerate(names)]
-    handles.append(legend_line("not optimal", GREY))
-    handles += terminal_handles(world)
-    add_legend(axes, handles, note="In states: optimal value V*")
-    axes.set(xlim=(-1.2, S - 0.2), ylim=(-H - 0.2, 0.4))
-
-
-def reachable_states(world: MDP) -> Bools:
-    """Return a mask of the states of `world` that an episode can reach at each step.
-
-    The shape is (H + 1, S). The last row is for the states after the last step. No state is reached
-    from a terminal state, because the episode ends there.
-    """
-    H, S, _ = world.shape.table
-    reached = np.zeros((H + 1, S), np.bool_)
-    reached[0] = world.start > 0
-    for h, s, a in np.argwhere(world.shape.playable).tolist():
-        if reached[h, s]:
-            reached[h + 1, world.successors(h, s, a)[0]] = True
-    return reached
-
-
-def draw_step_arrows(axes: Axes, world: MDP, h: int, s: int, best: Bools) -> None:
-    """Draw the arrows from a state to its successors, and write the high rewards of the state.
-
-    A reward is high if it exceeds half of the largest reward of the world.
-
-    Parameters
-    ----------
-    axes : Axes
-        Axes to draw on.
-    world : MDP
-        The world.
-    h, s : int
-        Step and state.
-    best : Bools
-        Whether each action is optimal, (A,).
-    """
-    begin = np.array([s, -h], np.float64)
-    end_radius = STATE_RADIUS if h < world.shape.horizon - 1 else FINAL_STATE_RADIUS
-    for a in np.argsort(best, kind="stable").tolist():  # optimal actions last, to lie on top
-        if not world.shape.playable[h, s, a]:
-            continue
-        colour = action_colour(a) if best[a] else GREY
-        for y, p in zip(*world.successors(h, s, a), strict=True):
-            end = np.array([y, -h - 1], np.float64)
-            unit = (end - begin) / math.hypot(*(end - begin))
-            draw_arrow(axes, begin + STATE_RADIUS * unit, end - end_radius * unit, colour, p)
-        reward = world.rewards[h % len(world.rewards), s, a]
-        if reward > world.rewards.max() / 2:
-            write_label(axes, np.array([s, -h - 0.55]), f"+{reward:.3g}", colour)
-
-
 def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> None:
     """Draw the states as cells of a grid, with arrows for the optimal actions at the first step.
 
@@ -528,7 +443,7 @@ def draw_best_moves(
                 draw_arrow(axes, centre, end, colour, p)
 
 
-LAYOUTS: Final = {"row": draw_row, "ring": draw_ring, "steps": draw_steps}
+LAYOUTS: Final = {"row": draw_row, "ring": draw_ring}
 
 
 def action_colour(action: int) -> str:

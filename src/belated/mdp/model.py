@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from belated.check import SCALE_REWARDS, check_integer
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
+from belated.html import describe
 from belated.reward_map import Affine
 from belated.shape import Allowed
 
@@ -374,10 +375,10 @@ class MDP:
         ----------
         ax : Axes, optional
             Axes of Matplotlib to draw on; by default those of a new figure.
-        layout : {"row", "ring", "steps"} or tuple of int, optional
-            Arrangement of the states: in a row, in a ring, in a row for each step, or in a grid of
-            (rows, columns). By default it is derived from the transitions. ValueError is raised if
-            the world does not fit the given layout.
+        layout : {"row", "ring"} or tuple of int, optional
+            Arrangement of the states: in a row, in a ring, or in a grid of (rows, columns). By
+            default it is derived from the transitions. ValueError is raised if the world does not
+            fit the given layout.
         actions : sequence of str
             Names of the actions. If empty, the actions are numbered.
 
@@ -397,9 +398,9 @@ class MDP:
 
     def _repr_html_(self) -> str:
         """Return the HTML description that notebooks display."""
-        from belated.mdp.html import describe_html
+        from belated.mdp.summary import summary
 
-        return describe_html(self)
+        return describe("MDP", summary(self))
 
 
 @inlined

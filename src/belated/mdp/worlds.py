@@ -26,9 +26,9 @@ from belated.mdp.icu_sepsis import ACTIONS, icu_sepsis
 from belated.mdp.model import MDP
 from belated.names import Named, Names
 
-Layout = Literal["row", "steps", "ring"] | tuple[int, int]
-"""Arrangement of the states in a figure: in one row ("row"), in one row per step ("steps"), in a
-ring ("ring"), or in a grid of (rows, columns), filled row by row."""
+Layout = Literal["row", "ring"] | tuple[int, int]
+"""Arrangement of the states in a figure: a row, a ring, or a grid of (rows, columns), which
+is filled row by row."""
 
 
 class MissingExtraError(ValueError):
@@ -200,7 +200,7 @@ WORLD_FAMILIES: Final = (
         source="Osband et al. 2019 and 2020",
         build=deep_sea,
         action_names=LEFT_RIGHT,
-        layout=lambda _: "steps",
+        layout=lambda _: "row",
     ),
     WorldFamily(
         pattern="deep-sea-N-noisy",
@@ -209,7 +209,7 @@ WORLD_FAMILIES: Final = (
         source="Osband et al. 2019 and 2020",
         build=lambda size: deep_sea(size, noisy=True),
         action_names=LEFT_RIGHT,
-        layout=lambda _: "steps",
+        layout=lambda _: "row",
     ),
     WorldFamily(
         pattern="garnet-S-A-B[-SEED][-H]",

@@ -1,15 +1,11 @@
-"""HTML description of a world for notebooks: a summary, and the transitions if they are few."""
+"""Summary of a world: its size, transitions, rewards and first states."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from belated.html import describe, format_details, format_table
 from belated.mdp.model import MDP
-
-MAX_TRANSITION_ROWS: Final = 32
-"""Largest number of (state, action) pairs of a world whose transitions are listed."""
 
 MAX_LISTED_STATES: Final = 4
 """Largest number of states that are listed. A longer list is replaced by the number of states."""
@@ -20,26 +16,6 @@ REWARD_PHRASES: Final = {
     "beta": "Beta draws",
 }
 """Map from each value of `MDP.reward_draws` to its description."""
-
-
-def describe_html(world: MDP) -> str:
-    """Return a description of `world` as self-contained HTML without scripts.
-
-    The description contains a table of transitions and rewards if the world is time-homogeneous
-    and has at most MAX_TRANSITION_ROWS (state, action) pairs.
-
-    >>> from belated.mdp.classics import chain
-    >>> text = describe_html(chain(30))
-    >>> "<th" in text, "<script" in text, "successors</th><td" in text
-    (True, False, True)
-    """
-    parts = []
-    same_every_step = world.homogeneous and len(world.rewards) == 1
-    if same_every_step and world.ptr.size - 1 <= MAX_TRANSITION_ROWS:
-        head = ("state", "action", "mean reward", "successors")
-        rows = format_table(transition_rows(world), head=head)
-        parts.append(format_details("Transitions and rewards", rows))
-    return describe("MDP", summary(world), *parts)
 
 
 def summary(world: MDP) -> dict[str, str]:
@@ -100,26 +76,5 @@ def describe_start(world: MDP) -> str:
         return f"one of {possible.size:,}"
     if possible.size == 1:
         return str(possible[0])
-    return format_distribution(possible.tolist(), world.start[possible].tolist())
-
-
-def transition_rows(world: MDP) -> Iterable[Sequence[str]]:
-    """Yield a table row for each state and action of the time-homogeneous `world`.
-
-    A row holds the state, the action, the mean reward and the successors with their probabilities,
-    all as text.
-    """
-    for s, a in np.ndindex(world.shape.states, world.shape.actions):
-        states, probabilities = world.successors(0, s, a)
-        reward = f"{world.rewards[0, s, a]:.4g}"
-        successors = format_distribution(states.tolist(), probabilities.tolist())
-        yield str(s), str(a), reward, successors
-
-
-def format_distribution(states: Iterable[int], probabilities: Iterable[float]) -> str:
-    """Return a list of `states` as text, each with its probability in parentheses.
-
-    >>> format_distribution([0, 2], [0.25, 0.75])
-    '0 (0.25), 2 (0.75)'
-    """
-    return ", ".join(f"{s} ({p:.4g})" for s, p in zip(states, probabilities, strict=True))
+    shares = zip(possible.tolist(), world.start[possible].tolist(), strict=True)
+    return ", ".join(f"{s} ({p:.4g})" for s, p in shares)
