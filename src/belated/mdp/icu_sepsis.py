@@ -4,14 +4,10 @@ The tables are read from the data files of the authors' package. The package is 
 because it depends on pandas, scikit-learn and two versions of Gym.
 """
 
-from collections.abc import Iterator
-from contextlib import closing
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, distribution
-from math import prod
 from pathlib import Path
 from typing import Any, Final, Literal
-from zipfile import ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,8 +100,8 @@ def icu_sepsis_clinicians(*, horizon: int = 20) -> Floats:
     (5, 716, 25)
     """
     check_integer("horizon", horizon, 1)
-    with closing(_open_data(_assets())) as data:
-        policy = _read_array(data, "expert_policy")
+    with np.load(_assets() / "dynamics.npz") as data:
+        policy = data["expert_policy"]
     policy[list(TERMINAL)] = np.eye(ACTIONS)[0]
     return np.broadcast_to(policy, (horizon, STATES, ACTIONS)).copy()
 
@@ -140,22 +136,20 @@ def _read_tables(
         allowed = _read_admissible(folder)
     rewards = np.zeros((STATES, treatments))
     columns = []
-    with closing(_open_data(folder)) as data:
+    with np.load(folder / "dynamics.npz") as data:
         kept = np.arange(ACTIONS)
         if treatments < ACTIONS:
-            used = _read_array(data, "expert_policy")[:DEATH].mean(axis=0)
+            used = data["expert_policy"][:DEATH].mean(axis=0)
             kept = np.argsort(-used, kind="stable")[:treatments]
-        tables = zip(_read_by_state(data, "tx_mat"), _read_by_state(data, "r_mat"), strict=True)
-        for s, (transitions, paid) in enumerate(tables):
+        for s, (p, paid) in enumerate(zip(data["tx_mat"], data["r_mat"], strict=True)):
             if s in TERMINAL:
                 continue
-            p = transitions.copy()
             p[~allowed[s]] = np.arange(STATES) == DEATH
             p = p[kept]
             rewards[s] = (p * paid[kept]).sum(axis=1)
             a, y = np.nonzero(p)
             columns.append((np.full(a.size, s), a, y, p[a, y]))
-        start = _read_array(data, "d_0")
+        start = data["d_0"]
     return tuple(np.concatenate(column) for column in zip(*columns, strict=True)), rewards, start
 
 
@@ -170,29 +164,6 @@ def _assets() -> Path:
     except PackageNotFoundError:
         raise ImportError(missing_extra("icu_sepsis", "icu-sepsis", "icu")) from None
     return Path(str(package)) / "envs" / "assets"
-
-
-def _open_data(folder: Path) -> ZipFile:
-    """Return the open archive of the tables and of the clinicians' policy in `folder`."""
-    return ZipFile(folder / "dynamics.npz")
-
-
-def _read_by_state(data: ZipFile, name: str) -> Iterator[Floats]:
-    """Yield the entries of the array `name` in the archive `data` along its first axis, the state.
-
-    Reading one state at a time saves memory; a whole array may take 100 MB.
-    """
-    with data.open(f"{name}.npy") as file:
-        np.lib.format.read_magic(file)
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        for _ in range(shape[0]):
-            block = file.read(prod(shape[1:]) * dtype.itemsize)
-            yield np.frombuffer(block, dtype).reshape(shape[1:])
-
-
-def _read_array(data: ZipFile, name: str) -> Floats:
-    """Return the whole array `name` in the archive `data`."""
-    return np.array(list(_read_by_state(data, name)))
 
 
 def _read_admissible(folder: Path) -> Bools:
