@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from belated.cli.support.errors import usage_errors
-from belated.cli.support.options import parse_option
+from belated.cli.support.options import JsonOption, parse_option
 from belated.cli.support.output import build_table, print_table
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def bounds(
             help="Probability delta in the bounds; see docs/theory.md for what is proved."
         ),
     ] = 0.05,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compute the regret bounds of the paper, for every base with active and lazy updating.
 

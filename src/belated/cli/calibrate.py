@@ -14,6 +14,9 @@ import typer
 from belated.check import check_choice
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
+    BaseOptionsOption,
+    BasesOption,
+    DelaysOption,
     DeviceOption,
     EpisodesOption,
     StagesOption,
@@ -44,31 +47,15 @@ def calibrate(
             help="Name of the world, such as chain-30; see `belated worlds`. May be repeated."
         ),
     ],
-    base: Annotated[
-        list[str],
-        typer.Option(
-            help="Base: a name such as ucrl2, or module:name for your own. May be repeated."
-        ),
-    ],
+    base: BasesOption,
     preset: Annotated[
         str | None, typer.Option(help="Preset of the base; short for --option preset=PRESET.")
     ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Option of the bases as key=value, or of one of them as base.key=value. May be "
-            "repeated."
-        ),
-    ] = None,
+    option: BaseOptionsOption = None,
     updater: Annotated[
         str, typer.Option(help="Updater: active, lazy:ALPHA, explicit or multi.")
     ] = "active",
-    delay: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Delay law, such as geometric:100; by default no delay. May be repeated."
-        ),
-    ] = None,
+    delay: DelaysOption = None,
     stages: StagesOption = "each",
     episodes: EpisodesOption = 10_000,
     seeds: Annotated[int, typer.Option(help="Number of runs at each scale.", min=1)] = 40,

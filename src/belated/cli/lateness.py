@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from belated.cli.support.errors import require_packages, usage_errors
+from belated.cli.support.options import JsonOption
 
 if TYPE_CHECKING:
     from belated.survival.lateness import Lateness
@@ -47,7 +48,7 @@ def lateness(
             "time, or a number as in the table. By default the latest time in the file.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Estimate how late feedback is, and test whether early returns are representative.
 

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from belated.cli.support.errors import database_errors, missing_packages, usage_errors
-from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, sqlite_url
+from belated.cli.support.stores import (
+    DEFAULT_STORE,
+    StoreOption,
+    hide_password,
+    open_existing,
+    sqlite_url,
+)
 
 if TYPE_CHECKING:
     from belated.cli.support.existing_ledger import ExistingLedger
@@ -43,7 +49,7 @@ def verify(store: StoreOption = DEFAULT_STORE, problem: ProblemOption = None) ->
 
     Example: belated ledger verify --store sqlite:///belated.db
     """
-    with open_existing(store, "--store") as found, database_errors():
+    with open_existing(store) as found, database_errors():
         from belated.cli.support.existing_ledger import verify_ledger
 
         result = verify_ledger(found, problem=find_problem(found, problem))
@@ -72,8 +78,8 @@ def backup(
 
     Example: belated ledger backup backup.db --store sqlite:///belated.db
     """
-    with open_existing(store, "--store") as found:
-        copy_existing(found, file_url(file), "FILE", shown=f"{file}")
+    with open_existing(store) as found:
+        copy_existing(found, sqlite_url(file), "FILE", shown=f"{file}")
 
 
 @ledger.command()
@@ -90,7 +96,7 @@ def restore(
 
     Example: belated ledger restore backup.db --store sqlite:///belated.db
     """
-    with open_existing(file_url(file), "FILE") as found:
+    with open_existing(sqlite_url(file), "FILE") as found:
         copy_existing(found, store, "--store")
 
 
@@ -152,7 +158,7 @@ def export(
     """
     with usage_errors("FILE"):
         format = format or format_from_suffix(file)
-    with open_existing(store, "--store") as found, database_errors():
+    with open_existing(store) as found, database_errors():
         from belated.cli.support.existing_ledger import export_events
 
         with missing_packages():
@@ -175,34 +181,6 @@ def format_from_suffix(file: Path) -> Format:
     if suffix in ("", ".ndjson", ".jsonl", ".json"):
         return Format.NDJSON
     raise ValueError(f"{file} must end in .ndjson or .parquet, got {file.suffix}; or use --format.")
-
-
-def open_existing(url: str, option: str) -> "ExistingLedger":
-    """Open the existing ledger at the database address `url`, and return it.
-
-    If this fails, exit with an error message that contains `option`, the name of the option with
-    the address.
-    """
-    require_database_packages()
-    from belated.cli.support.existing_ledger import open_existing_ledger
-
-    with database_errors(), usage_errors(option):
-        return open_existing_ledger(url)
-
-
-def require_database_packages() -> None:
-    """Exit with a message if packages for databases are missing.
-
-    The message contains the command that installs them.
-    """
-    with missing_packages():
-        import belated.ledger  # noqa: F401
-
-
-def file_url(file: Path) -> str:
-    """Return the database address of the SQLite file `file`."""
-    require_database_packages()
-    return sqlite_url(file)
 
 
 def copy_existing(
@@ -251,7 +229,7 @@ def control_problem(store: str, problem: str, action: "Action") -> None:
 
     `action` is the change, such as "archive" or "unarchive"; see `belated.ledger.events.Action`.
     """
-    with open_existing(store, "--store") as found, database_errors():
+    with open_existing(store) as found, database_errors():
         id = find_problem(found, problem, "PROBLEM")
         assert id is not None
         found.control(id, action)

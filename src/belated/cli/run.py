@@ -12,7 +12,11 @@ import typer
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
     DEFAULTS,
+    BaseOptionsOption,
+    BasesOption,
+    DelaysOption,
     EpisodesOption,
+    JsonOption,
     ThreadsOption,
     build_study,
     format_base,
@@ -33,27 +37,13 @@ def run(
     world: Annotated[
         str, typer.Option(help="Name of the world, such as chain-10; see `belated worlds`.")
     ],
-    base: Annotated[
-        list[str],
-        typer.Option(
-            help="Base: ucrl2, ucrl2:scale=0.1, or module:name for your own. May be repeated."
-        ),
-    ],
+    base: BasesOption,
     updater: Annotated[
         list[str] | None,
         typer.Option(help="active (default), lazy:ALPHA, explicit or multi. May be repeated."),
     ] = None,
-    delay: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Delay law such as geometric:100 (default constant:0), weekly:7:geometric:100 or "
-            "by_action:0=constant:5,1=geometric:100; see the page on delays. May be repeated."
-        ),
-    ] = None,
-    option: Annotated[
-        list[str] | None,
-        typer.Option(help="key=value for all bases, BASE.key=value for one. May be repeated."),
-    ] = None,
+    delay: DelaysOption = None,
+    option: BaseOptionsOption = None,
     episodes: EpisodesOption = 10_000,
     seeds: Annotated[
         int, typer.Option(help="Number of runs of each setting; seeds are 0, 1, ...", min=1)
@@ -69,7 +59,7 @@ def run(
     report: Annotated[
         Path | None, typer.Option(help="Write an HTML report to this file.", dir_okay=False)
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: JsonOption = False,
     **choices: str,
 ) -> None:
     """Compare learners in one world.

@@ -8,8 +8,6 @@ import json
 import multiprocessing
 import os
 import signal
-import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -228,16 +226,13 @@ def _split_tasks(
     """
     from belated.simulation.gpu.compiler import check_device
     from belated.simulation.gpu.kinds import why_not_on_gpu
+    from belated.simulation.gpu.many import explain_cpu
 
     check_device()
     reasons = {task: why_not_on_gpu(task.build_at(1.0)) for task in tasks}
-    counts = Counter(reason for reason in reasons.values() if reason is not None)
-    if counts:
-        listed = "; ".join(f"{reason} ({count})" for reason, count in counts.most_common())
-        message = f"{counts.total()} of {len(tasks)} settings run on the CPU: {listed}."
-        print(message, file=sys.stderr, flush=True)
-    on_gpu = [task for task, reason in reasons.items() if reason is None]
-    return on_gpu, [task for task, reason in reasons.items() if reason is not None]
+    others = {task: reason for task, reason in reasons.items() if reason is not None}
+    explain_cpu(list(others.values()), f"{len(tasks)} settings")
+    return [task for task in tasks if task not in others], list(others)
 
 
 def _calibrate_on_gpu(tasks: Sequence[CalibrationTask]) -> Iterator[CalibratedScale]:

@@ -1,6 +1,5 @@
 """Computation of cells on a GPU. Cells that the GPU engine does not support run on the CPU."""
 
-import sys
 import threading
 import time
 from collections import Counter
@@ -39,17 +38,6 @@ def split_cells(cells: Sequence[Cell]) -> tuple[list[Cell], dict[Cell, str]]:
             reasons[cell.setting] = why_not_on_gpu(cell.build())
     others = {cell: reason for cell in cells if (reason := reasons[cell.setting]) is not None}
     return [cell for cell in cells if cell not in others], others
-
-
-def explain(others: Mapping[Cell, str], total: int) -> str:
-    """Return a message about the cells of a sweep that run on the CPU.
-
-    `others` maps each cell that runs on the CPU to the reason why it cannot run on a GPU. `total`
-    is the number of all cells of the sweep.
-    """
-    counts = Counter(others.values())
-    reasons = "; ".join(f"{reason} ({count})" for reason, count in counts.most_common())
-    return f"{len(others)} of {total} cells run on the CPU: {reasons}."
 
 
 def run_together(cells: Sequence[Cell], on_cell: OnCell, on_progress: OnProgress) -> None:
@@ -131,11 +119,11 @@ class GpuPool:
         The result of a future is the runs of the cell and their computing time in seconds.
         """
         from belated.simulation.gpu.compiler import check_device
+        from belated.simulation.gpu.many import explain_cpu
 
         check_device()
         on_gpu, others = split_cells(cells)
-        if others:
-            print(explain(others, len(cells)), file=sys.stderr, flush=True)
+        explain_cpu(list(others.values()), f"{len(cells)} cells")
         futures: dict[Cell, Future[TimedRuns]] = {cell: Future() for cell in on_gpu}
         if on_gpu:
             self.executor.submit(self._run, futures)

@@ -31,6 +31,25 @@ DEFAULTS: Final = {"rewards": "known", **asdict(SimulationOptions())}
 BaseOptions = dict[str, Any]
 """Map from the name of each option of a base to its value, such as {"scale": 0.1}."""
 
+BasesOption = Annotated[
+    list[str],
+    typer.Option(
+        help="Base: ucrl2, ucrl2:scale=0.1, or module:name for your own. May be repeated."
+    ),
+]
+BaseOptionsOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--option", help="key=value for all bases, BASE.key=value for one. May be repeated."
+    ),
+]
+DelaysOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Delay law such as geometric:100 (default constant:0), weekly:7:geometric:100 or "
+        "by_action:0=constant:5,1=geometric:100; see the page on delays. May be repeated."
+    ),
+]
 EpisodesOption = Annotated[int, typer.Option(help="Number of episodes in each run.", min=1)]
 StagesOption = Annotated[str, typer.Option(help=HELP["stages"])]
 ThreadsOption = Annotated[
@@ -41,6 +60,7 @@ ThreadsOption = Annotated[
         min=1,
     ),
 ]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 SchedulerOption = Annotated[
     str | None,
     typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),

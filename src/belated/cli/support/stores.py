@@ -9,6 +9,7 @@ import typer
 from belated.cli.support.errors import database_errors, missing_packages, usage_errors
 
 if TYPE_CHECKING:
+    from belated.cli.support.existing_ledger import ExistingLedger
     from belated.ledger.ledger import Ledger
 
 STORE_FILE_VARIABLE: Final = "BELATED_STORE_FILE"
@@ -59,17 +60,18 @@ def open_ledger(store: str) -> "Ledger":
         return Ledger.open(store)
 
 
-def open_existing(store: str) -> "Ledger":
-    """Open the ledger at the database address `store`, and return it.
+def open_existing(store: str, option: str = "--store") -> "ExistingLedger":
+    """Open the existing ledger at the database address `store`, and return it.
 
-    Unlike `open_ledger`, exit with a usage error if `store` is the address of a SQLite file that
-    does not exist.
+    If it cannot be opened, exit with an error message that contains `option`, the name of the
+    option with the address.
     """
     with missing_packages():
         import belated.ledger  # noqa: F401
-    with usage_errors("--store"):
-        check_file(store)
-    return open_ledger(store)
+    from belated.cli.support.existing_ledger import open_existing_ledger
+
+    with database_errors(), usage_errors(option):
+        return open_existing_ledger(store)
 
 
 def check_file(store: str) -> None:
@@ -114,6 +116,8 @@ def sqlite_url(path: Path) -> str:
     >>> sqlite_url(Path("ledgers/may?.db"))
     'sqlite:///ledgers/may%3F.db'
     """
+    with missing_packages():
+        import belated.ledger  # noqa: F401
     import sqlalchemy as sa
 
     return sa.URL.create("sqlite", database=str(path)).render_as_string()

@@ -1,5 +1,7 @@
 """Runs on a GPU: of one setting, with progress and checkpoints, or of several settings."""
 
+import sys
+from collections import Counter
 from collections.abc import Sequence
 
 from belated.episode import Ints
@@ -79,3 +81,16 @@ def run_together(parts: Sequence[tuple[Simulation, Sequence[int]]]) -> list[list
     jobs = [make_jobs(simulation, seeds) for simulation, seeds in parts]
     run_jobs([job for own in jobs for job in own], lambda batch, before: None)
     return [[job.run for job in own if job.run is not None] for own in jobs]
+
+
+def explain_cpu(reasons: Sequence[str], total: str) -> None:
+    """Print a message on stderr if some computations run on the CPU instead of a GPU.
+
+    `reasons` says why, for each of these computations; `total` is the number of all, such as "9
+    cells".
+    """
+    if reasons:
+        counts = Counter(reasons).most_common()
+        listed = "; ".join(f"{reason} ({count})" for reason, count in counts)
+        message = f"{len(reasons)} of {total} run on the CPU: {listed}."
+        print(message, file=sys.stderr, flush=True)
