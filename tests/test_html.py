@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,7 +78,7 @@ def test_a_small_policy_shows_its_actions_by_range_of_steps() -> None:
 
 
 def test_results_show_the_columns_that_vary(tmp_path: Path) -> None:
-    cells_of_study = STUDY.model_copy(update={"episodes": 20, "seeds": 2, "worlds": ["chain-3"]})
+    cells_of_study = replace(STUDY, episodes=20, seeds=2, worlds=["chain-3"])
     sweep(cells_of_study.cells(), Store(tmp_path), threads=1, progress=False)
     found = bl.results(tmp_path)
     shown = cells(found._repr_html_())
