@@ -17,10 +17,9 @@ from belated.cli.serve import open_listener
 from belated.ledger import Ledger
 from belated.online.host import Failure, Host
 from belated.service import Settings, create_app
-from belated.service.models.problems import CLINIC, SHOP
 from belated.service.tokens import create_token
 from browser.chromium import CHROMIUM, Tab, chromium
-from service.site import wait_until
+from service.site import CLINIC, SHOP, wait_until
 
 pytestmark = [
     pytest.mark.browser,

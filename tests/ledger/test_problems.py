@@ -110,7 +110,7 @@ def test_an_option_is_one_value_or_a_list_of_values() -> None:
         ),
         ({**GIVEN, "late": "rewards"}, "late is 'rewards', but the rewards are known; give"),
         ({**GIVEN, "late": "all"}, "late must be one of everything, rewards, got 'all'."),
-        ({**GIVEN, "base": "ucrl2"}, "base must be an object with a name and"),
+        ({**GIVEN, "base": "ucrl2"}, "base must be an object such as {"),
         ({**GIVEN, "base": {"name": "x", "options": 1}}, "options of x must be a mapping, got 1."),
         (
             {**GIVEN, "base": {"name": "x", "options": {"a": float("inf")}}},

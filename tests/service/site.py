@@ -12,14 +12,17 @@ from fastapi import FastAPI
 from belated.ledger import Ledger
 from belated.online.host import Host
 from belated.service import Settings, create_app
-from belated.service.models.common import EXAMPLE_ID as ID
-from belated.service.models.problems import CLINIC
+from belated.service.openapi import EXAMPLES
+from belated.service.schemas import EXAMPLE_ID as ID
 from belated.service.tokens import create_token
 
 T = TypeVar("T")
 
-__all__ = ["CLINIC", "ID", "NDJSON", "PLAYED", "Site", "wait_until"]
+__all__ = ["CLINIC", "ID", "NDJSON", "PLAYED", "SHOP", "Site", "wait_until"]
 
+CLINIC: dict[str, Any]
+SHOP: dict[str, Any]
+CLINIC, SHOP = EXAMPLES["NewProblem"]
 NDJSON = {"content-type": "application/x-ndjson"}
 PLAYED: dict[str, Any] = {
     "states": ["ill", "ill", "well", "well"],

@@ -10,7 +10,7 @@ from starlette.routing import Route
 
 from belated.ledger import Ledger
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.ledger_cache import LedgerCache
+from belated.service.caches import LedgerCache
 from belated.service.routes import routes
 from belated.service.tokens import SCOPES
 from ledger_samples import count_rows

@@ -13,7 +13,7 @@ import pytest
 from belated.cli.serve import build_server, open_listener
 from belated.ledger import Ledger
 from belated.service.operations.connections import ConnectionLimits
-from belated.service.operations.limit_log import LOG_INTERVAL_S, LimitLog
+from belated.service.operations.log import LOG_INTERVAL_S, LimitLog
 from service.site import wait_until
 
 HEAD = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"

@@ -5,12 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
+from belated.client import wire
 from belated.ledger import Ledger
 from belated.online.history.history import History as Counted
 from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
-from belated.service.models.history import History
-from belated.service.status import versions_json
+from belated.service.status import version_bins
 from service.site import PLAYED, Site
 
 URL = "/v1/problems/clinic/history"
@@ -45,7 +46,7 @@ def answer(site: Site, id: str, *rewards: float) -> None:
 def told(site: Site) -> dict[str, Any]:
     said = site.get(URL)
     assert said.status_code == 200, said.text
-    History.model_validate(said.json())
+    TypeAdapter(wire.History).validate_python(said.json())
     return dict(said.json())
 
 
@@ -134,9 +135,9 @@ def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
     for version in range(1, 258):
         counted.add_opening(START, version, recorded_at=START)
     view = counted.view()
-    said = versions_json(view.versions, view.newest)
-    assert said["width"] == 2
-    ends = [(one["first"], one["last"]) for one in said["bins"]]
+    said = version_bins(view.versions, view.newest)
+    assert said.width == 2
+    ends = [(one.first, one.last) for one in said.bins]
     assert ends[-2:] == [(255, 256), (257, 257)]
 
 

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from belated.cli.serve import build_server
 from belated.ledger import Ledger
 from belated.online.host import Host
-from belated.service.operations.log_format import JsonFormatter, TextFormatter
+from belated.service.operations.log import JsonFormatter, TextFormatter
 from service.site import PLAYED, Site, wait_until
 
 

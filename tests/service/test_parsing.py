@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.ledger.recording.content import ContentError, UnusableContent, parse_content
-from belated.service.requests.parsing import parse_feedback, parse_time
+from belated.service.errors import ApiError
+from belated.service.parsing import parse_feedback, parse_time
 from histories import make_spec
 
 SPEC = make_spec()
@@ -33,16 +34,14 @@ def test_the_event_time_is_separated_from_the_content() -> None:
     assert "event_time" in given
 
 
-@pytest.mark.parametrize(
-    ("text", "time"),
-    [
-        ("1970-01-01T00:00:00Z", 0),
-        ("1969-12-31T23:59:59.5+00:00", None),
-        ("2026-01-31T12:00:00", None),
-        ("nothing", None),
-        (12, None),
-        (None, None),
-    ],
-)
-def test_a_time_needs_a_time_zone_and_is_not_before_1970(text: object, time: int | None) -> None:
-    assert parse_time(text) == time
+def test_a_time_is_read_in_microseconds() -> None:
+    assert parse_time(None) is None
+    assert parse_time("1970-01-01T00:00:00Z") == 0
+    assert parse_time("1970-01-01T01:00:01.5+01:00") == 1_500_000
+
+
+@pytest.mark.parametrize("text", ["1969-12-31T23:59:59.5+00:00", "2026-01-31T12:00:00", "no", 12])
+def test_a_time_needs_a_time_zone_and_is_not_before_1970(text: object) -> None:
+    with pytest.raises(ApiError) as raised:
+        parse_time(text)
+    assert (raised.value.status, raised.value.field) == (422, "event_time")

@@ -7,7 +7,7 @@ from typing import Any, cast
 import ledger_samples as samples
 from belated.ledger import Ledger
 from belated.online.serving import ServedPolicy, ServingState
-from belated.service.policies import PolicyCache
+from belated.service.caches import PolicyCache
 
 
 def version(number: int) -> ServedPolicy:

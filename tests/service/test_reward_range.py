@@ -9,8 +9,7 @@ import pytest
 import belated as bl
 from belated.ledger import ProblemSpec
 from belated.online.learner_factory import build_learner
-from belated.service.models.problems import CLINIC
-from service.site import PLAYED, Site
+from service.site import CLINIC, PLAYED, Site
 from snapshots import same
 
 RANGE = {"reward_range": [-5, 20]}

@@ -9,12 +9,11 @@ import pytest
 
 import belated as bl
 from belated.client import NamedPolicy, OpenEpisode
-from belated.client.responses import from_json
+from belated.client.wire import from_dict
 from belated.ledger import Ledger
 from belated.online.host import Host
 from belated.online.verify import verify
-from belated.service.models.problems import SHOP
-from service.site import NDJSON, Site
+from service.site import NDJSON, SHOP, Site
 from snapshots import same
 
 STATES, ACTIONS, HORIZON = SHOP["states"], SHOP["actions"], SHOP["horizon"]
@@ -83,7 +82,7 @@ def to_episode(id: int, played: dict[str, Any]) -> bl.Episode:
 
 def open_episode(site: Site) -> OpenEpisode:
     body = site.post(f"{HOME}/episodes").json()
-    return OpenEpisode(body["episode"], body["version"], from_json(NamedPolicy, body["policy"]))
+    return OpenEpisode(body["episode"], body["version"], from_dict(NamedPolicy, body["policy"]))
 
 
 def play(site: Site, rng: np.random.Generator, learner: bl.Learner, round: int) -> None:
@@ -188,7 +187,7 @@ def test_a_policy_has_no_action_in_a_terminal_state(shop: Site) -> None:
     assert policy["allowed"] == [{"looks": ["nothing"]}] * HORIZON
     for plan in policy["plan"]:
         assert (plan["looks"], plan["sold"], plan["gone"]) == ("nothing", None, None)
-    table = str(from_json(NamedPolicy, policy)).splitlines()
+    table = str(from_dict(NamedPolicy, policy)).splitlines()
     assert table[4].split() == ["sold", "-"]
     assert table[-1] == "Terminal: sold, gone"
 
@@ -199,7 +198,7 @@ def test_there_is_no_decision_in_a_terminal_state(shop: Site) -> None:
     assert answer.json()["message"] == (
         "state must not be terminal, got 'gone'; the episode has ended."
     )
-    policy = from_json(NamedPolicy, shop.get(f"{HOME}/policy").json())
+    policy = from_dict(NamedPolicy, shop.get(f"{HOME}/policy").json())
     with pytest.raises(ValueError, match=r"state must not be terminal, got 'sold'"):
         policy.act(0, "sold")
 

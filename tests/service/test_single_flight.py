@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from belated.service.single_flight import BatchedLookup, BoundedDict, SingleFlightCache
+from belated.service.caches import BatchedLookup, BoundedDict, SingleFlightCache
 
 
 class Source:

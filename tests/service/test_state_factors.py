@@ -6,11 +6,10 @@ from typing import Any
 import pytest
 
 from belated.client import NamedPolicy
-from belated.client.responses import from_json
+from belated.client.wire import from_dict
 from belated.factored_states import product_states
 from belated.ledger import ProblemSpec
-from belated.service.models.problems import CLINIC
-from service.site import Site
+from service.site import CLINIC, Site
 
 FACTORS = {"stage": ["new", "returning"], "severity": ["mild", "severe"]}
 NAMES = ["new/mild", "new/severe", "returning/mild", "returning/severe"]
@@ -51,7 +50,7 @@ def test_a_definition_with_factors_comes_back_from_the_ledger() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"states": {}}, "states"),
+        ({"states": {}}, "At least one factor is needed"),
         ({"states": {"stage": []}}, "stage must have at least one value"),
         ({"states": {"stage": ["a/b"]}}, "must not be empty or contain '/'"),
         ({"states": {"stage": ["a", "a"]}}, "values of stage must differ"),
@@ -62,7 +61,7 @@ def test_a_definition_with_factors_comes_back_from_the_ledger() -> None:
 def test_factors_that_make_no_sense_are_refused(site: Site, change: Any, words: str) -> None:
     answer = site.post("/v1/problems", {**CLINIC, **change})
     assert answer.status_code == 422
-    assert words in answer.json()["message"] or words == answer.json()["field"]
+    assert words in answer.json()["message"]
 
 
 def test_feedback_gives_a_state_by_its_factors(site: Site) -> None:
@@ -104,7 +103,7 @@ def test_an_action_is_chosen_for_factors(site: Site) -> None:
     by_factors = site.post("/v1/problems/clinic/decide", {"state": MILD, "step": 0}).json()
     by_name = site.post("/v1/problems/clinic/decide", {"state": NAMES[2], "step": 0}).json()
     assert by_factors == by_name
-    policy = from_json(NamedPolicy, site.get("/v1/problems/clinic/policy").json())
+    policy = from_dict(NamedPolicy, site.get("/v1/problems/clinic/policy").json())
     assert policy.factors == ["stage", "severity"]
     assert policy.act(0, MILD) == policy.act(0, 2) == by_name["action"]
     for state, words in (

@@ -154,7 +154,7 @@ def serve(
     with no_gc(), open_ledger(store) as ledger:
         with missing_packages():
             from belated.service.auth import is_loopback
-            from belated.service.operations.log_format import configure_log
+            from belated.service.operations.log import configure_log
         check_host(host, store, local=is_loopback(host), ledger=ledger)
         configure_log(as_json=log_format is LogFormat.JSON, log_requests=verbose)
         server = build_server(
@@ -262,7 +262,7 @@ def build_server(
         from belated.online.host import Host
         from belated.service import Settings, create_app
         from belated.service.operations.connections import ConnectionLimits, limit_connections
-        from belated.service.operations.limit_log import LimitLog
+        from belated.service.operations.log import LimitLog
     memory = None if memory_limit_mib is None else memory_limit_mib << 20
     learners = Host(ledger, interval=interval, memory_limit_bytes=memory)
     cells = {} if max_total_cells is None else {"max_total_cells": max_total_cells}

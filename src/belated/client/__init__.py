@@ -9,7 +9,8 @@ service recognizes repeated feedback.
 """
 
 from .client import Client
-from .responses import LineResult, NamedPolicy, OpenEpisode
+from .policies import NamedPolicy, OpenEpisode
 from .transport import ServiceError
+from .wire import LineResult
 
 __all__ = ["Client", "LineResult", "NamedPolicy", "OpenEpisode", "ServiceError"]

@@ -8,6 +8,7 @@ from dataclasses import replace
 from secrets import token_urlsafe
 from typing import Any, Union
 
+from .policies import NamedPolicy, OpenEpisode
 from .requests import (
     EpisodeRef,
     EventTime,
@@ -15,14 +16,8 @@ from .requests import (
     format_time,
     split_into_batches,
 )
-from .responses import (
-    LineResult,
-    NamedPolicy,
-    OpenEpisode,
-    StateRef,
-    from_json,
-)
 from .transport import RETRIES, ServiceError, Transport, parse_json
+from .wire import LineResult, StateRef, from_dict
 
 Actions = Sequence[Union[str, int]]
 """Actions, each given as its name or its index."""
@@ -138,7 +133,7 @@ class Client:
         key = {"Idempotency-Key": token_urlsafe(16)}
         path = ("problems", problem, "episodes")
         opened = self._transport.json("POST", *path, body=body, headers=key)
-        policy = from_json(NamedPolicy, opened["policy"])
+        policy = from_dict(NamedPolicy, opened["policy"])
         return OpenEpisode(opened["episode"], opened["version"], policy)
 
     def decide(
@@ -305,7 +300,7 @@ class Client:
             self._transport.send, "GET", ("problems", problem, "policy"), b"", headers
         )
         if policy is None or raw:
-            policy = from_json(NamedPolicy, parse_json(raw))
+            policy = from_dict(NamedPolicy, parse_json(raw))
             self._policies[problem] = etag, policy
         return policy
 
@@ -414,7 +409,7 @@ class Client:
             if error.status != 413 or len(lines) > 1:
                 raise
             return [LineResult(1, None, 413, error="too large", message=str(error))]
-        results = [from_json(LineResult, parse_json(line)) for line in raw.splitlines()]
+        results = [from_dict(LineResult, parse_json(line)) for line in raw.splitlines()]
         if not results or results[-1].status >= 500:  # interrupted; all lines may be sent again
             message = results[-1].message if results else "The response is empty."
             raise ServiceError(message or "", 503)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final, Union
 
-from .responses import OpenEpisode
+from .policies import OpenEpisode
 from .transport import to_json
 
 MAX_BULK_LINES: Final = 500

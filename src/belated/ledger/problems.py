@@ -284,7 +284,10 @@ class ProblemSpec:
 
 def _parse_part(role: str, given: object) -> Part:
     if not isinstance(given, Mapping) or not {"name"} <= set(given) <= {"name", "options"}:
-        raise TypeError(f"{role} must be an object with a name and options, got {given!r}.")
+        raise TypeError(
+            f'{role} must be an object such as {{"name": "ucrl2", "options": {{"scale": 0.1}}}}, '
+            f"got {reprlib.repr(given)}."
+        )
     return Part(given["name"], given.get("options", {}))
 
 

@@ -3,6 +3,7 @@
 import math
 import reprlib
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -212,6 +213,9 @@ def check_rewards(
     """
     H, S, A = shape.table
     try:
+        kinds = set(map(type, np.array(value, np.object_).flat))
+        if bool in kinds or not all(issubclass(kind, Real) for kind in kinds):
+            raise TypeError
         table = np.array(value, np.float64)
     except (TypeError, ValueError):
         raise TypeError(

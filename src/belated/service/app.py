@@ -3,18 +3,18 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Final
+from typing import Final
 
 from fastapi import FastAPI
 
 import belated
 from belated.ledger.ledger import Ledger
 from belated.online.host import Host
+from belated.service.errors import install_error_handlers
+from belated.service.openapi import complete_openapi
 from belated.service.operations.middleware import RequestMiddleware
-from belated.service.requests.validation import install_error_handlers
 from belated.service.routes import routes
-from belated.service.settings import Settings
-from belated.service.state import AppState
+from belated.service.state import AppState, Settings
 from belated.service.tokens import SCOPES
 
 DESCRIPTION: Final = """Episodic reinforcement learning with delayed feedback.
@@ -80,19 +80,6 @@ def create_app(
     )
     app.state.belated = state
     install_error_handlers(app)
-    _describe_tokens(app)
+    complete_openapi(app)
     app.add_middleware(RequestMiddleware, metrics=state.metrics)
     return app
-
-
-def _describe_tokens(app: FastAPI) -> None:
-    """Add the security scheme of the tokens to the OpenAPI schema of `app`."""
-    build_schema = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        schema = build_schema()
-        schemes = schema.setdefault("components", {}).setdefault("securitySchemes", {})
-        schemes["token"] = {"type": "http", "scheme": "bearer", "description": "belated_ID_SECRET"}
-        return schema
-
-    app.openapi = openapi  # type: ignore[method-assign]

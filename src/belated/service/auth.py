@@ -31,9 +31,9 @@ from belated.service.errors import (
     store_unavailable,
     unexpected_error_response,
 )
-from belated.service.requests.idempotency import PARAMETER, find_key, respond_once
-from belated.service.requests.parsing import limit_body
-from belated.service.requests.rejections import quarantine_request
+from belated.service.idempotency import HEADER, PARAMETER, respond_once
+from belated.service.parsing import limit_body
+from belated.service.quarantine import quarantine_request
 from belated.service.state import AppState, get_state
 from belated.service.tokens import SCOPES, find_token
 
@@ -47,8 +47,6 @@ PROXY_HEADERS: Final = frozenset({b"forwarded", b"via"})
 """Names of headers with which a proxy marks a request that it forwards."""
 PROXY_HEADER_PREFIX: Final = b"x-forwarded-"
 """Beginning of the names of other headers with which a proxy marks a request that it forwards."""
-PROXY_PREFIX_BYTES: Final = len(PROXY_HEADER_PREFIX)
-"""Length of `PROXY_HEADER_PREFIX`."""
 
 
 class RouteRequirements(NamedTuple):
@@ -57,7 +55,6 @@ class RouteRequirements(NamedTuple):
     scope: str
     bulk: bool
     quarantined_fields: Sequence[str] | None
-    bypass_validation: bool
     all_problems: bool
 
 
@@ -66,7 +63,6 @@ def require_scope(
     *,
     bulk: bool = False,
     quarantined_fields: Sequence[str] | None = None,
-    bypass_validation: bool = False,
     all_problems: bool = False,
 ) -> Callable[[F], F]:
     """Return a decorator that declares the scope of a route.
@@ -79,9 +75,6 @@ def require_scope(
         Whether the size of the body is limited by `max_bulk_bytes` instead of `max_body_bytes`.
     quarantined_fields : Sequence[str] | None
         Fields of a rejected body to keep in the quarantine; None to keep the whole body.
-    bypass_validation : bool
-        Whether to skip FastAPI's validation, to save time in routes that are called often. The
-        route gets its path parameters as strings, and must check its input itself.
     all_problems : bool
         Whether the route reads several problems. If so, a token that is restricted to one problem
         is accepted, and the route must return only this problem, whose id is
@@ -89,9 +82,7 @@ def require_scope(
     """
     if name not in SCOPES:
         raise ValueError(f"scope must be one of {', '.join(SCOPES)}; got {name!r}.")
-    requirements = RouteRequirements(
-        name, bulk, quarantined_fields, bypass_validation, all_problems
-    )
+    requirements = RouteRequirements(name, bulk, quarantined_fields, all_problems)
 
     def declare(endpoint: F) -> F:
         endpoint.requirements = requirements  # type: ignore[attr-defined]
@@ -101,7 +92,11 @@ def require_scope(
 
 
 class AuthorizedRoute(APIRoute):
-    """Route that checks the token, limits the body's size and quarantines rejected requests."""
+    """Route that checks the token, limits the body's size and quarantines rejected requests.
+
+    The endpoint reads the body itself, and returns a response. FastAPI is bypassed, which saves
+    time, unless it must validate a parameter that is not a string.
+    """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
         requirements = getattr(endpoint, "requirements", None)
@@ -115,16 +110,21 @@ class AuthorizedRoute(APIRoute):
             extra["parameters"] = [*extra.get("parameters", ()), PARAMETER]
         options["openapi_extra"] = {**extra, "security": [{"token": [requirements.scope]}]}
         super().__init__(path, endpoint, **options)
-        if requirements.bypass_validation:
-            self._handle = self.get_route_handler()
+        parameters = [*self.dependant.path_params, *self.dependant.query_params]
+        if all(parameter.field_info.annotation is str for parameter in parameters):
+            self._handle = self._authorized(self._call_endpoint)
             self.app = self._call_directly
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the function that authorizes a request and computes the response to it."""
-        call, requirements = super().get_route_handler(), self.requirements
+        return self._authorized(super().get_route_handler())
+
+    def _authorized(
+        self, call: Callable[[Request], Coroutine[Any, Any, Response]]
+    ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return a function like `call` that authorizes a request first, and limits its body."""
+        requirements = self.requirements
         may_have_key = "POST" in (self.methods or ())
-        if requirements.bypass_validation:
-            call = self._call_endpoint
 
         async def handle(request: Request) -> Response:
             state = get_state(request)
@@ -135,18 +135,14 @@ class AuthorizedRoute(APIRoute):
                 if request.scope["query_string"]:
                     self._check_query(request)
                 request = limit_body(request, max_bytes)
-                if may_have_key:
-                    key = find_key(request)
-                    if key is not None:
-                        return await respond_once(request, key, call)
+                if may_have_key and request.headers.get(HEADER) is not None:
+                    return await respond_once(request, call)
                 return await call(request)
             except REJECTIONS as error:
-                if isinstance(error.__cause__, ClientDisconnect):
-                    return Response(status_code=400)  # nobody receives it
                 await quarantine_request(request, error, requirements.quarantined_fields)
                 raise
             except ClientDisconnect:
-                return Response(status_code=400)
+                return Response(status_code=400)  # nobody receives it
             except (*OUTAGES, TimeoutError) as error:
                 state.reads.failed(error)
                 return error_response(store_unavailable(error))
@@ -261,7 +257,7 @@ def check_local(request: Request) -> None:
             host = value
         elif name == b"origin" and origin is None:
             origin = value
-        elif name in PROXY_HEADERS or name[:PROXY_PREFIX_BYTES] == PROXY_HEADER_PREFIX:
+        elif name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX):
             forwarded = True
     if not is_local_host(host):
         raise ApiError(403, "Without tokens, only requests from this machine are accepted.")

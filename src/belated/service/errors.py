@@ -1,15 +1,20 @@
-"""Error responses of the API. Their bodies have the fields of `models.common.Error`."""
+"""Error responses of the API. Their bodies have the fields of `wire.Error`."""
 
 import logging
+import re
+import reprlib
 import traceback
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from fastapi import Request
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
+from starlette.routing import Route
 
+from belated.client.wire import Error
 from belated.ledger.engines.outages import describe_outage
 from belated.ledger.outcomes import (
     AlreadyRecorded,
@@ -20,7 +25,6 @@ from belated.ledger.outcomes import (
     Outcome,
     Recorded,
 )
-from belated.service.models.common import Error
 
 LOG: Final = logging.getLogger("belated.service")
 
@@ -57,6 +61,12 @@ DESCRIPTIONS: Final = {
 """Map from an HTTP status to the description of the response in the OpenAPI schema."""
 RETRY_AFTER_S: Final = 1
 """Seconds after which a client may retry a request that got a 429 or a 503."""
+MAX_FAULTS: Final = 10
+"""Maximum number of faults of a request that an error message lists."""
+MAX_MESSAGE_CHARS: Final = 1000
+"""Maximum length of an error message that quotes a value of the request."""
+FIRST_FIELD: Final = re.compile(r"([a-z_]+)(?:\[(?:\d+|'[^']*')\])*(?= )")
+"""Regular expression of the name of a field at the beginning of a message, such as "allowed[0]"."""
 
 
 @dataclass(eq=False)
@@ -99,7 +109,7 @@ def error_json(status: int, message: str, field: str | None = None) -> dict[str,
     Returns
     -------
     dict[str, Any]
-        JSON object with the fields of `models.common.Error`.
+        JSON object with the fields of `wire.Error`.
 
     Examples
     --------
@@ -181,3 +191,74 @@ def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
         return outcome
     status, body = outcome_response(outcome)
     raise ApiError(status, body["message"], field=body["field"])
+
+
+def describe_faults(faults: Sequence[Mapping[str, Any]], fields: Collection[str] = ()) -> ApiError:
+    """Return an ApiError (422) with one sentence for each fault that Pydantic found in a request.
+
+    `faults` are the errors that Pydantic lists, and `fields` are the fields of the body.
+    """
+    sentences = []
+    for fault in faults[:MAX_FAULTS]:
+        name = str(fault["loc"][-1])[:60]
+        if fault["type"] == "missing":
+            sentences.append(f"{name} is missing.")
+        elif fault["type"] == "extra_forbidden":
+            known = ", ".join(fields)
+            sentences.append(f"{name} is not a field of this request; its fields are {known}.")
+        else:
+            sentences.append(f"{name}: {fault['msg']}, got {reprlib.repr(fault['input'])}.")
+    return ApiError(422, " ".join(sentences), field=str(faults[0]["loc"][-1]))
+
+
+def invalid_value(error: Exception, fields: Collection[str]) -> ApiError:
+    """Return an ApiError (422) with the message of `error`, raised for an invalid value.
+
+    The field of the ApiError is the one with which the message begins, such as "allowed[0]", if it
+    is one of `fields`; otherwise None.
+    """
+    message = str(error)[:MAX_MESSAGE_CHARS]
+    found = FIRST_FIELD.match(message)
+    return ApiError(422, message, field=found[0] if found and found[1] in fields else None)
+
+
+def to_api_error(error: Exception, method: str) -> ApiError:
+    """Convert `error`, an exception of a type in `REJECTIONS`, to an ApiError.
+
+    `method` is the HTTP method of the request, which the message of a 405 contains.
+    """
+    if isinstance(error, ApiError):
+        return error
+    if isinstance(error, RequestValidationError):
+        return describe_faults(error.errors())
+    assert isinstance(error, HTTPException)
+    messages = {404: "Not found.", 405: f"Method {method} not allowed."}
+    message = messages.get(error.status_code, str(error.detail))
+    headers = dict(error.headers) if error.headers else None
+    return ApiError(error.status_code, message, headers=headers)
+
+
+def allowed_methods(app: FastAPI, path: str) -> list[str]:
+    """Return the methods of all routes of `app` that match `path`, in alphabetical order."""
+    matching = (route for route in app.routes if isinstance(route, Route))
+    return sorted(
+        {
+            method
+            for route in matching
+            if route.path_regex.match(path)
+            for method in route.methods or ()
+        }
+    )
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Make `app` answer exceptions of the types in `REJECTIONS` with error responses."""
+
+    async def reject(request: Request, error: Exception) -> JSONResponse:
+        found = to_api_error(error, request.method)
+        if found.status == 405:
+            found.headers = {"Allow": ", ".join(allowed_methods(app, request.scope["path"]))}
+        return error_response(found)
+
+    for kind in REJECTIONS:
+        app.add_exception_handler(kind, reject)

@@ -1,9 +1,10 @@
-"""State of an application: its ledger, host, worker threads, caches and metrics."""
+"""Settings of an application, and its state: ledger, host, worker threads, caches, metrics."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TypeVar
 
 from fastapi import Request
@@ -15,16 +16,60 @@ from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome
 from belated.ledger.store import OUTAGES
 from belated.online.host import Host
+from belated.service.caches import LedgerCache, PolicyCache
 from belated.service.errors import LOG, store_unavailable, too_many, unavailable
 from belated.service.group_commit import MAX_EARLY_EVENTS, BusyError, GroupCommit
-from belated.service.ledger_cache import LedgerCache
-from belated.service.metrics import Metrics
+from belated.service.operations.metrics import Metrics
 from belated.service.operations.readiness import WriteProbe
-from belated.service.policies import PolicyCache
-from belated.service.settings import Settings
 from belated.service.tokens import RateLimiter, TokenCache, TokenUses
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits and cache lifetimes of an application. Sizes are in bytes, times in seconds."""
+
+    open: bool = False
+    """Whether requests from this machine need no token until the first token is created. This is
+    meant for trials."""
+    max_body_bytes: int = 1 << 20
+    """Maximum size of the body of a request, and of one line of a bulk request."""
+    max_bulk_bytes: int = 64 << 20
+    """Maximum size of the body of a bulk request."""
+    max_bulk_lines: int = 100_000
+    """Maximum number of lines in a bulk request."""
+    max_problem_cells: int = 2_000_000
+    """Maximum product of the numbers of steps, states and actions of one problem. A definition that
+    exceeds it gets a 422."""
+    max_total_cells: int = 20_000_000
+    """Maximum sum, over all problems, of the product of the numbers of steps, states and actions.
+    A definition that exceeds it gets a 422. A learner takes about 100 bytes for each unit of the
+    product, so the default allows about 2 GB if all learners are in memory."""
+    max_problems: int = 50_000
+    """Maximum number of problems. A definition that exceeds it gets a 422."""
+    max_exports: int = 4
+    """Maximum number of concurrent exports. A request that exceeds it gets a 429."""
+    max_batch_events: int = 1000
+    """Maximum number of events in one transaction. A request with more events gets a transaction of
+    its own."""
+    max_queued_events: int = 10_000
+    """Maximum number of events that wait to be recorded. A request that exceeds it gets a 503."""
+    store_timeout_s: float = 10.0
+    """Maximum time for which a request waits for the store, after which it gets a 503."""
+    slow_timeout_s: float = 120.0
+    """Maximum time for which a request waits for a long computation, such as an export."""
+    write_probe_ttl_s: float = 2.0
+    """Time for which the result of the write probe of `/readyz` is cached."""
+    write_probe_timeout_s: float = 5.0
+    """Maximum time for which `/readyz` waits for the write probe."""
+    served_version_ttl_s: float = 0.1
+    """Time for which the served version of a problem is cached."""
+    max_requests_per_s: float = 0
+    """Maximum number of requests per second with one token; 0 for no limit. The requests of one
+    second may arrive at once. Each process counts separately."""
+    token_ttl_s: float = 1.0
+    """Time for which tokens are cached. A revoked token may be accepted for this long."""
 
 
 class WorkerThreads:

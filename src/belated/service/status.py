@@ -1,9 +1,11 @@
-"""Conversion of the status and the history of a problem to JSON."""
+"""Conversion of the status and the history of a problem to types of the interface."""
 
 import math
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from belated.client import wire
 from belated.online.history.histogram import HistogramView
 from belated.online.history.history import History
 from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
@@ -11,22 +13,16 @@ from belated.online.host import Failure
 from belated.online.open_episodes import summarize_ages
 from belated.online.serving import ServingState
 from belated.online.status import ProblemStatus
-from belated.service.requests.parsing import UNIX_EPOCH
-
-FOLD_FIELDS: Final = (
-    *("seq", "waiting", "begun", "observed", "missing", "lost", "mean_delay", "psi", "lateness"),
-    *("ages", "recorded_ages", "in_flight", "updates", "epochs", "alpha"),
-)
-"""Fields of a status that are null if the problem's state cannot be computed from its events."""
+from belated.service.parsing import UNIX_EPOCH
 
 MIN_TIME_S: Final = (datetime.min.replace(tzinfo=UTC) - UNIX_EPOCH) // timedelta(seconds=1)
 """First second of the year 1, in seconds since 1970 (UTC)."""
 
 
-def status_json(
+def status_of(
     problem: str, serving: ServingState, fold: ProblemStatus | Failure, *, now: int
-) -> dict[str, Any]:
-    """Return the status of a problem as a JSON object.
+) -> wire.Status:
+    """Return the status of a problem.
 
     Parameters
     ----------
@@ -38,52 +34,46 @@ def status_json(
         Status computed from the events of the problem, or the failure that prevented this.
     now : int
         Time at which the ages of episodes are computed, in microseconds since 1970 (UTC).
-
-    Returns
-    -------
-    dict[str, Any]
-        JSON object with the fields of `models.status.Status`.
     """
-    head: dict[str, Any] = {"problem": problem, "serving": serving_json(serving)}
+    known: dict[str, Any] = {"problem": problem, "serving": serving_state(serving)}
     if isinstance(fold, Failure):
-        return head | dict.fromkeys(FOLD_FIELDS) | {"failure": fold.reason}
-    status = fold.learner
-    in_flight = status.in_flight
-    return head | {
-        "failure": None,
-        "seq": fold.seq,
-        "waiting": fold.waiting,
-        "begun": status.begun,
-        "observed": status.observed,
-        "missing": status.missing,
-        "lost": fold.lost,
-        "mean_delay": finite_or_none(status.mean_delay),
-        "psi": finite_or_none(status.psi),
-        "lateness": {
-            "episodes": status.lateness.facts(),
-            "seconds": fold.lateness_s(now=now).facts(),
-        },
-        "ages": summarize_ages(fold.opened_at, now=now),
-        "recorded_ages": summarize_ages(fold.recorded_at, now=now),
-        "in_flight": {
-            "most": float(in_flight.max()),
-            "mean": float(in_flight.mean()),
-            "exact": status.exact,
-        },
-        "updates": fold.updates,
-        "epochs": fold.epochs,
-        "alpha": finite_or_none(fold.alpha),
-    }
+        unknown: dict[str, Any] = dict.fromkeys(each.name for each in fields(wire.Status))
+        return wire.Status(**(unknown | known | {"failure": fold.reason}))
+    learner, in_flight = fold.learner, fold.learner.in_flight
+    return wire.Status(
+        **known,
+        failure=None,
+        seq=fold.seq,
+        waiting=fold.waiting,
+        begun=learner.begun,
+        observed=learner.observed,
+        missing=learner.missing,
+        lost=fold.lost,
+        mean_delay=finite_or_none(learner.mean_delay),
+        psi=finite_or_none(learner.psi),
+        lateness=wire.Lateness(
+            wire.DelayEstimate(**learner.lateness.facts()),
+            wire.DelayEstimate(**fold.lateness_s(now=now).facts()),
+        ),
+        ages=wire.Ages(**summarize_ages(fold.opened_at, now=now)),
+        recorded_ages=wire.Ages(**summarize_ages(fold.recorded_at, now=now)),
+        in_flight=wire.InFlight(
+            float(in_flight.max()), float(in_flight.mean()), exact=learner.exact
+        ),
+        updates=fold.updates,
+        epochs=fold.epochs,
+        alpha=finite_or_none(fold.alpha),
+    )
 
 
-def serving_json(serving: ServingState) -> dict[str, Any]:
-    """Return `serving` as a JSON object with the fields of `models.policies.ServingState`."""
-    return {
-        "version": serving.version,
-        "newest": serving.newest,
-        "frozen": serving.frozen is not None,
-        "shadow": serving.shadow is not None,
-    }
+def serving_state(serving: ServingState) -> wire.ServingState:
+    """Return `serving` as a type of the interface."""
+    return wire.ServingState(
+        version=serving.version,
+        newest=serving.newest,
+        frozen=serving.frozen is not None,
+        shadow=serving.shadow is not None,
+    )
 
 
 def finite_or_none(value: float) -> float | None:
@@ -91,65 +81,55 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def history_json(problem: str, fold: ProblemStatus | Failure) -> dict[str, Any]:
-    """Return the history of a problem as a JSON object with the fields of `models.history.History`.
+def history_of(problem: str, fold: ProblemStatus | Failure) -> wire.History:
+    """Return the history of a problem.
 
     `problem` is the name of the problem. `fold` is the status computed from the events of the
     problem, or the failure that prevented this; the history is empty in case of a failure.
     """
     history = History().view() if isinstance(fold, Failure) else fold.history
-    return {
-        "problem": problem,
-        "seq": None if isinstance(fold, Failure) else fold.seq,
-        "times": times_json(history.times),
-        "arrivals": times_json(history.arrivals),
-        "versions": versions_json(history.versions, history.newest),
-    }
+    return wire.History(
+        problem,
+        None if isinstance(fold, Failure) else fold.seq,
+        time_bins(history.times),
+        time_bins(history.arrivals),
+        version_bins(history.versions, history.newest),
+    )
 
 
-def times_json(view: HistogramView) -> dict[str, Any]:
-    """Return `view`, a histogram over time, as a JSON object.
-
-    The object has the fields of `models.history.TimeBins`. The field `outside` is present only if
-    some times lie in no bin.
-    """
+def time_bins(view: HistogramView) -> wire.TimeBins:
+    """Return `view`, a histogram over time, as a type of the interface."""
     bins = []
     for start, row in bin_rows(view):
         count = int(row["returned"])
-        bins.append(
-            {
-                "start": format_utc(start),
-                "opened": int(row["opened"]),
-                "returned": count,
-                "delay": row["delay"] / count if count else None,
-                "longest": row["longest"] if count else None,
-                "episodes": row["episodes"] / count if count else None,
-            }
+        each = wire.TimeBin(
+            start=format_utc(start),
+            opened=int(row["opened"]),
+            returned=count,
+            delay=row["delay"] / count if count else None,
+            longest=row["longest"] if count else None,
+            episodes=row["episodes"] / count if count else None,
         )
-    outside = {"outside": dict(view.outside)} if view.outside else {}
-    return {"width": view.width / MICROSECONDS_PER_SECOND, "bins": bins, **outside}
+        bins.append(each)
+    outside = wire.Outside(**view.outside) if view.outside else None
+    return wire.TimeBins(view.width / MICROSECONDS_PER_SECOND, bins, outside)
 
 
-def versions_json(view: HistogramView, newest: int) -> dict[str, Any]:
-    """Return `view`, a histogram over versions, as a JSON object.
-
-    The object has the fields of `models.history.VersionBins`. The last bin ends at the version
-    `newest`.
-    """
+def version_bins(view: HistogramView, newest: int) -> wire.VersionBins:
+    """Return `view`, a histogram over versions, whose last bin ends at the version `newest`."""
     bins = []
     for first, row in bin_rows(view):
         count = int(row["returned"])
-        bins.append(
-            {
-                "first": first,
-                "last": min(first + view.width - 1, newest),
-                "opened": int(row["opened"]),
-                "returned": count,
-                "mean_return": row["earned"] / count if count else None,
-                "error": standard_error(count, row["earned"], row["squares"]),
-            }
+        each = wire.VersionBin(
+            first=first,
+            last=min(first + view.width - 1, newest),
+            opened=int(row["opened"]),
+            returned=count,
+            mean_return=row["earned"] / count if count else None,
+            error=standard_error(count, row["earned"], row["squares"]),
         )
-    return {"width": view.width, "bins": bins}
+        bins.append(each)
+    return wire.VersionBins(view.width, bins)
 
 
 def bin_rows(view: HistogramView) -> list[tuple[int, dict[str, float]]]:

@@ -13,8 +13,8 @@ from hashlib import sha256
 from typing import Final, NamedTuple
 
 from belated.ledger.clients.tokens import Token
+from belated.service.caches import SingleFlightCache
 from belated.service.errors import ApiError
-from belated.service.single_flight import SingleFlightCache
 
 SCOPES: Final = {
     "read": "read problems, policies and status",

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from belated.service.errors import RETRY_AFTER_S, error_json
-from belated.service.operations.limit_log import LimitLog
+from belated.service.operations.log import LimitLog
 
 RESERVED_FILES: Final = 128
 """Number of open files that are kept free for the store, exports and the log."""

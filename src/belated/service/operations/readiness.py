@@ -6,7 +6,7 @@ from typing import Any, Final, NamedTuple
 from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.engines.outages import DISK_FULL, describe_outage
 from belated.online.host import Host
-from belated.service.single_flight import SingleFlightCache
+from belated.service.caches import SingleFlightCache
 
 DISK_FULL_S: Final = 10.0
 """Time in seconds for which the service is not ready after a write failed on a full disk.

@@ -2,19 +2,9 @@
 
 from fastapi.routing import APIRoute
 
-from belated.service.routes import (
-    bulk,
-    controls,
-    episodes,
-    exports,
-    feedback,
-    operations,
-    policies,
-    problems,
-    withdrawals,
-)
+from belated.service.routes import episodes, exports, feedback, operations, policies, problems
 
-MODULES = (feedback, bulk, policies, episodes, problems, withdrawals, controls, exports, operations)
+MODULES = (feedback, policies, episodes, problems, exports, operations)
 
 HOT_ENDPOINTS = (feedback.send_feedback, policies.read_policy, episodes.open_episode)
 """Functions of the routes with the most requests, which are matched first."""

@@ -1,29 +1,41 @@
-"""Routes that open episodes and choose actions."""
+"""Routes that open episodes, choose actions, and withdraw the data of an episode or a subject."""
 
 import json
 import random
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Annotated
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Request, Response
+from starlette.convertors import Convertor, register_url_convertor
 
-from belated.ledger.events import Opened
-from belated.ledger.outcomes import Recorded
+from belated.client.wire import Decision, Episode, Receipt, Withdrawal
+from belated.ledger.events import Opened, Withdrawn
+from belated.ledger.outcomes import NotFound, Outcome, Recorded
 from belated.ledger.recording.values import ContentError, parse_index
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.errors import ApiError, check_outcome, error_responses, unavailable
-from belated.service.models.common import ProblemName
-from belated.service.models.episodes import Decision, DecisionRequest, Episode, NewEpisode
-from belated.service.requests.idempotency import get_keyed
-from belated.service.requests.parsing import INVALID_TIME, parse_time
-from belated.service.routes.common import get_problem, get_served
-from belated.service.state import get_state
+from belated.service.errors import (
+    ApiError,
+    check_outcome,
+    error_responses,
+    invalid_value,
+    outcome_response,
+    unavailable,
+)
+from belated.service.idempotency import get_keyed
+from belated.service.openapi import json_body
+from belated.service.parsing import parse_time, read_body
+from belated.service.routes.common import get_problem, get_served, respond
+from belated.service.schemas import DecisionRequest, EpisodeId, NewEpisode, ProblemName, Subject
+from belated.service.state import AppState, get_state
 
-router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["episodes"])
+IN_PROBLEM = "/v1/problems/{problem}"
+
+router = APIRouter(route_class=AuthorizedRoute)
 
 
 @router.post(
-    "/episodes",
+    f"{IN_PROBLEM}/episodes",
+    tags=["episodes"],
     status_code=201,
     response_model=Episode,
     responses={
@@ -33,12 +45,11 @@ router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute,
         },
         **error_responses(404, 409, 410, 413),
     },
+    openapi_extra=json_body(NewEpisode, required=False),
 )
 # The subject is not quarantined, since a withdrawal would not find it there.
 @require_scope("decide", quarantined_fields=("id", "event_time"))
-async def open_episode(
-    problem: ProblemName, request: Request, body: Annotated[NewEpisode | None, Body()] = None
-) -> Response:
+async def open_episode(problem: ProblemName, request: Request) -> Response:
     """Open an episode.
 
     The response contains the whole policy, so that a device can choose its actions offline. If an
@@ -47,19 +58,20 @@ async def open_episode(
     While the problem is archived, new episodes are rejected with 409. To repeat a request without
     an id safely, send an Idempotency-Key.
     """
+    is_empty = await request.body() in (b"", b"null")
+    new = NewEpisode() if is_empty else await read_body(request, NewEpisode)
     state, known = get_state(request), await get_problem(request, problem)
-    new = body or NewEpisode()
     keyed = get_keyed(request)
     id = keyed.episode if keyed is not None and new.id is None else new.id
     event_time = parse_time(new.event_time)
-    if event_time is None and new.event_time is not None:
-        raise ApiError(422, INVALID_TIME, field="event_time")
     version = (await get_served(state, known)).version
     try:
         event = Opened(known.id, version, new.subject, id, event_time)
-    except ValueError:  # not quoted: it contains the subject, and messages are quarantined
-        message = "subject must consist of printable characters."
-        raise ApiError(422, message, field="subject") from None
+    except (ValueError, TypeError) as error:
+        fault = invalid_value(error, ("id", "subject"))
+        if fault.field == "subject":  # not quoted, since messages are quarantined
+            fault.message = "subject must be a text of 1 to 200 printable characters."
+        raise fault from None
     # in the same transaction; the body is not stored, since the same opening gives it again
     stored = () if keyed is None else (keyed.stored(201, episode=id),)
     opening, *_ = await state.record(event, *stored)
@@ -80,13 +92,20 @@ async def open_episode(
     )
 
 
-@router.post("/decide", response_model=Decision, responses=error_responses(404, 413))
+@router.post(
+    f"{IN_PROBLEM}/decide",
+    tags=["episodes"],
+    response_model=Decision,
+    responses=error_responses(404, 413),
+    openapi_extra=json_body(DecisionRequest),
+)
 @require_scope("decide")
-async def decide(problem: ProblemName, body: DecisionRequest, request: Request) -> Decision:
+async def decide(problem: ProblemName, request: Request) -> Response:
     """Return the action to take in a state at a step.
 
     This is for clients that do not store the policy.
     """
+    body = await read_body(request, DecisionRequest)
     state, known = get_state(request), await get_problem(request, problem)
     spec = known.spec
     try:
@@ -110,8 +129,7 @@ async def decide(problem: ProblemName, body: DecisionRequest, request: Request) 
         if found is None:
             raise unavailable("The policy cannot be read.")
         version, policy, u = episode.version, found, step_uniform(body.episode, body.step)
-    action = policy.action(body.step, index, u)
-    return Decision(action=spec.actions[action], version=version)
+    return respond(Decision(spec.actions[policy.action(body.step, index, u)], version))
 
 
 def step_uniform(episode: str, step: int) -> float:
@@ -126,3 +144,77 @@ def step_uniform(episode: str, step: int) -> float:
     """
     bits = sha256(f"{step}/{episode}".encode(errors="surrogatepass")).digest()
     return int.from_bytes(bits[:8], "big") / 2**64 // 2**-53 * 2**-53
+
+
+@router.delete(
+    "/v1/episodes/{episode}",
+    tags=["withdrawals"],
+    response_model=Receipt,
+    responses=error_responses(404),
+)
+@require_scope("withdraw")
+async def withdraw_episode(episode: EpisodeId, request: Request) -> Response:
+    """Remove the data of an episode. The policy is then computed again without this data."""
+    state = get_state(request)
+    [outcome] = await state.record(Withdrawn(episode=episode))
+    check_outcome(outcome)
+    state.host.wake()
+    return respond(outcome_response(outcome)[1])
+
+
+class TextConvertor(Convertor[str]):
+    """Converter of a path parameter that may contain any characters.
+
+    Unlike the converter `path` of Starlette, it also matches line breaks.
+    """
+
+    regex = r"[\s\S]*"
+
+    def convert(self, value: str) -> str:
+        """Return `value`, the text in the path."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return `value`, the text in the path."""
+        return value
+
+
+register_url_convertor("text", TextConvertor())
+
+
+# A subject may contain any character, including slashes.
+@router.delete(
+    f"{IN_PROBLEM}/subjects/{{subject:text}}",
+    tags=["withdrawals"],
+    response_model=Withdrawal,
+    responses=error_responses(404),
+)
+@require_scope("withdraw")
+async def withdraw_subject(problem: ProblemName, subject: Subject, request: Request) -> Response:
+    """Remove the data of a subject in one problem. Repeating the request is safe."""
+    state, known = get_state(request), await get_problem(request, problem)
+    try:
+        event = Withdrawn(problem=known.id, subject=subject)
+    except (ValueError, TypeError) as error:
+        raise invalid_value(error, ("subject",)) from None
+    return _withdrawal(state, await state.record(event))
+
+
+@router.delete("/v1/subjects/{subject:text}", tags=["withdrawals"], response_model=Withdrawal)
+@require_scope("withdraw")
+async def withdraw_subject_everywhere(subject: Subject, request: Request) -> Response:
+    """Remove the data of a subject in all problems. Repeating the request is safe."""
+    state = get_state(request)
+    try:
+        outcomes = await state.slow_threads.run(lambda: state.ledger.withdraw(subject=subject))
+    except (ValueError, TypeError) as error:
+        raise invalid_value(error, ("subject",)) from None
+    return _withdrawal(state, outcomes)
+
+
+def _withdrawal(state: AppState, outcomes: Sequence[Outcome]) -> Response:
+    recorded = [check_outcome(outcome) for outcome in outcomes if not isinstance(outcome, NotFound)]
+    if not recorded:
+        return respond(Withdrawal("nothing kept", None))
+    state.host.wake()
+    return respond(Withdrawal("recorded", recorded[-1].seq))

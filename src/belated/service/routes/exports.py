@@ -12,13 +12,14 @@ from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from belated.client.wire import LedgerEvent, RejectedRequest
 from belated.ledger.clients.quarantine import QuarantinedRequest
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import error_responses
 from belated.service.export import build_parquet, event_line
-from belated.service.models.common import MAX_INT32, ProblemName
-from belated.service.models.exports import LedgerEvent, RejectedRequest
-from belated.service.routes.common import NDJSON, get_problem, ndjson_response
+from belated.service.openapi import NDJSON, ndjson_response
+from belated.service.routes.common import get_problem
+from belated.service.schemas import MAX_INT32, ProblemName
 from belated.service.state import AppState, get_state
 
 router = APIRouter(route_class=AuthorizedRoute, tags=["exports"])

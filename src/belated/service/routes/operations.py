@@ -1,15 +1,14 @@
 """Routes for operators of the service: health, readiness, metrics and the dashboard."""
 
-from typing import Any
-
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 from prometheus_client import CONTENT_TYPE_LATEST
 
+from belated.client.wire import Health, Readiness
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.dashboard import build_page
-from belated.service.models.status import Health, Readiness
 from belated.service.operations.readiness import list_reasons
+from belated.service.routes.common import respond
 from belated.service.state import AppState, get_state
 
 # Routes that need no token, because their responses contain no data of problems.
@@ -18,9 +17,9 @@ authorized = APIRouter(route_class=AuthorizedRoute, tags=["operations"])
 
 
 @router.get("/healthz", response_model=Health)
-async def healthz() -> Health:
+async def healthz() -> Response:
     """Return a constant response, which shows that the service is running."""
-    return Health()
+    return respond(Health("ok"))
 
 
 @router.get(
@@ -28,7 +27,7 @@ async def healthz() -> Health:
     response_model=Readiness,
     responses={503: {"model": Readiness, "description": "Not ready."}},
 )
-async def readyz(request: Request, response: Response) -> dict[str, Any]:
+async def readyz(request: Request) -> Response:
     """Return whether the service is ready.
 
     The service is ready if the store can be written to, the events in the store have been processed
@@ -38,15 +37,15 @@ async def readyz(request: Request, response: Response) -> dict[str, Any]:
     state = get_state(request)
     outage, host = await state.write_probe.outage(), state.host
     reasons = list_reasons(outage, host)
-    response.status_code = 503 if reasons else 200
-    return {
-        "ready": not reasons,
-        "reasons": reasons,
-        "store": outage is None,
-        "caught_up": host.ready,
-        "plans": host.plans,
-        "failed": len(host.failures),
-    }
+    readiness = Readiness(
+        ready=not reasons,
+        reasons=reasons,
+        store=outage is None,
+        caught_up=host.ready,
+        plans=host.plans,
+        failed=len(host.failures),
+    )
+    return respond(readiness, 503 if reasons else 200)
 
 
 @authorized.get(

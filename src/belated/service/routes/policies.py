@@ -4,17 +4,15 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
+from belated.client.wire import Diff, History, Policy, Status, VersionInfo, Versions
 from belated.ledger.problems import Problem
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.errors import ApiError, error_responses
-from belated.service.models.common import ProblemName, QueryVersion, Version
-from belated.service.models.history import History
-from belated.service.models.policies import Diff, Policy, Versions
-from belated.service.models.status import Status
 from belated.service.policies import policy_changes
-from belated.service.routes.common import get_problem, get_served, get_status
+from belated.service.routes.common import get_problem, get_served, get_status, respond
+from belated.service.schemas import ProblemName, QueryVersion, Version
 from belated.service.state import AppState, get_state
-from belated.service.status import history_json, status_json
+from belated.service.status import history_of, status_of
 
 router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["policies"])
 
@@ -37,7 +35,7 @@ POLICY_OPTIONS: Final[dict[str, Any]] = {
 
 
 @router.get("/policy", **POLICY_OPTIONS)
-@require_scope("read", bypass_validation=True)
+@require_scope("read")
 async def read_policy(problem: ProblemName, request: Request) -> Response:
     """Return the served version of the policy."""
     state, known = get_state(request), await get_problem(request, problem)
@@ -52,15 +50,14 @@ async def compare_policies(
     request: Request,
     old: Annotated[QueryVersion, Query(alias="from")],
     new: Annotated[QueryVersion, Query(alias="to")],
-) -> dict[str, Any]:
+) -> Response:
     """Return the differences between the versions `from` and `to` of the policy."""
     state, known = get_state(request), await get_problem(request, problem)
     before, after = [await state.policies.policy(known.id, version) for version in (old, new)]
     if before is None or after is None:
         raise version_not_found(old if before is None else new)
     changes = await state.query_threads.run(policy_changes, known.spec, before, after)
-    epsilon = (before.epsilon, after.epsilon)
-    return {"old": old, "new": new, "epsilon": epsilon, "changes": changes}
+    return respond(Diff(old, new, (before.epsilon, after.epsilon), changes))
 
 
 @router.get("/policy/{version}", **POLICY_OPTIONS)
@@ -73,16 +70,16 @@ async def read_version(problem: ProblemName, version: Version, request: Request)
 
 @router.get("/versions", response_model=Versions, responses=error_responses(404))
 @require_scope("read")
-async def list_versions(problem: ProblemName, request: Request) -> dict[str, Any]:
+async def list_versions(problem: ProblemName, request: Request) -> Response:
     """Return all versions of the policy, oldest first."""
     state, known = get_state(request), await get_problem(request, problem)
     versions = await state.query_threads.run(state.ledger.policies.versions, known.id)
-    return {"versions": [vars(version) for version in versions]}
+    return respond(Versions([VersionInfo(**vars(version)) for version in versions]))
 
 
 @router.get("/status", response_model=Status, responses=error_responses(404))
 @require_scope("read")
-async def read_status(problem: ProblemName, request: Request) -> dict[str, Any]:
+async def read_status(problem: ProblemName, request: Request) -> Response:
     """Return the status of a problem.
 
     The status includes the number of episodes in flight, its upper bound psi, the ages of these
@@ -91,17 +88,12 @@ async def read_status(problem: ProblemName, request: Request) -> dict[str, Any]:
     state, known = get_state(request), await get_problem(request, problem)
     serving = (await get_served(state, known)).state
     fold = await get_status(state, known)
-    return status_json(known.name, serving, fold, now=state.ledger.store.now())
+    return respond(status_of(known.name, serving, fold, now=state.ledger.store.now()))
 
 
-@router.get(
-    "/history",
-    response_model=History,
-    response_model_exclude_unset=True,
-    responses=error_responses(404),
-)
+@router.get("/history", response_model=History, responses=error_responses(404))
 @require_scope("read")
-async def read_history(problem: ProblemName, request: Request) -> dict[str, Any]:
+async def read_history(problem: ProblemName, request: Request) -> Response:
     """Return the history of a problem: statistics of its episodes by time and by version.
 
     Both statistics contain the number of opened episodes and the number of episodes whose feedback
@@ -109,7 +101,7 @@ async def read_history(problem: ProblemName, request: Request) -> dict[str, Any]
     mean returns, that is, means of the sum of rewards of an episode.
     """
     known = await get_problem(request, problem)
-    return history_json(known.name, await get_status(get_state(request), known))
+    return respond(history_of(known.name, await get_status(get_state(request), known)))
 
 
 async def _policy_response(

@@ -1,33 +1,48 @@
-"""Routes that define problems and return their definitions."""
+"""Routes that define problems, return their definitions, archive them, and control serving."""
 
 import asyncio
 import math
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
 
+from belated.client.wire import Receipt, ServingState
 from belated.episode import Policy
-from belated.ledger.events import Defined, Published
+from belated.ledger.events import Action, Control, Defined, Published
 from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Recorded
 from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.errors import ApiError, check_outcome, error_responses
-from belated.service.models.common import ProblemName
-from belated.service.models.problems import NewProblem, Problem, Problems
-from belated.service.requests.parsing import parse_model
-from belated.service.requests.validation import definition_error
-from belated.service.routes.common import get_problem, json_body
+from belated.service.errors import (
+    ApiError,
+    check_outcome,
+    error_responses,
+    invalid_value,
+    outcome_response,
+)
+from belated.service.openapi import json_body
+from belated.service.parsing import parse_body, read_body
+from belated.service.routes.common import get_problem, get_served, respond
+from belated.service.schemas import (
+    NewProblem,
+    Problem,
+    ProblemName,
+    Problems,
+    RollBack,
+    Shadow,
+)
 from belated.service.state import AppState, get_state
+from belated.service.status import serving_state
 
-router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["problems"])
+router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute)
 
 
 @router.post(
     "",
+    tags=["problems"],
     status_code=201,
     response_model=Problem,
     responses={
@@ -36,7 +51,7 @@ router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["pr
     },
     openapi_extra=json_body(NewProblem),
 )
-@require_scope("admin", bypass_validation=True)
+@require_scope("admin")
 async def define_problem(request: Request) -> Response:
     """Define a problem.
 
@@ -55,7 +70,7 @@ async def define_problem(request: Request) -> Response:
     return await run(JSONResponse, spec.body, 201 if isinstance(outcome, Recorded) else 200)
 
 
-@router.get("", response_model=Problems)
+@router.get("", tags=["problems"], response_model=Problems)
 @require_scope("read", all_problems=True)
 async def list_problems(
     request: Request,
@@ -70,7 +85,7 @@ async def list_problems(
     return await state.query_threads.run(_list_problems, state.ledger, archived, only)
 
 
-@router.get("/{problem}", response_model=Problem, responses=error_responses(404))
+@router.get("/{problem}", tags=["problems"], response_model=Problem, responses=error_responses(404))
 @require_scope("read")
 async def read_problem(problem: ProblemName, request: Request) -> Response:
     """Return the definition of a problem."""
@@ -98,41 +113,30 @@ def _first_policy(
 ) -> tuple[ProblemSpec, Policy]:
     """Return the definition in a request as a specification, and the policy planned without data.
 
-    Parameters
-    ----------
-    raw : bytes
-        Body of the request.
-    content_type : str, optional
-        Content type of the request; None if it has none.
-    max_cells : int
-        Maximum product of the numbers of steps, states and actions.
-
-    Returns
-    -------
-    tuple of ProblemSpec and Policy
-        Specification and policy.
-
-    Raises
-    ------
-    ApiError or RequestValidationError
-        If the definition is invalid, or if building the learner raises an exception (422).
+    `raw` is the body of the request, of the given `content_type`. Raises ApiError (422) if the
+    definition is invalid, if it has more than `max_cells` combinations of step, state and action,
+    or if building the learner raises an exception.
     """
-    given = parse_model(raw, content_type, NewProblem)
-    sizes = [len(each) for each in given.states.values()] if isinstance(given.states, dict) else []
-    states = math.prod(sizes) if sizes else len(given.states)
-    cells = given.horizon * states * len(given.actions)
+    given = parse_body(raw, content_type, NewProblem)
+    cells = given.horizon * _count(given.states) * _count(given.actions)
     if cells > max_cells:
         message = f"horizon x states x actions must be at most {max_cells}, got {cells}."
         raise ApiError(422, message, field="horizon")
-    body = given.model_dump()
     try:
-        spec = ProblemSpec.of(body)
+        spec = ProblemSpec.of(dict(given))
         return spec, build_learner(spec).policy
     except (ValueError, TypeError) as error:
-        raise definition_error(error) from None
+        raise invalid_value(error, NewProblem.model_fields) from None
     except Exception as error:
         message = f"Building a learner failed: {type(error).__name__}: {error}."
         raise ApiError(422, message) from None
+
+
+def _count(names: object) -> int:
+    """Return the number of states or actions in a definition that has not been checked."""
+    if isinstance(names, dict):
+        return math.prod(len(values) for values in names.values() if isinstance(values, list))
+    return len(names) if isinstance(names, list) else 0
 
 
 def _check_limits(state: AppState, spec: ProblemSpec) -> None:
@@ -159,3 +163,81 @@ def _check_limits(state: AppState, spec: ProblemSpec) -> None:
 
 def _count_cells(spec: ProblemSpec) -> int:
     return spec.horizon * len(spec.states) * len(spec.actions)
+
+
+CONTROL: Final[dict[str, Any]] = {
+    "tags": ["controls"],
+    "response_model": ServingState,
+    "responses": error_responses(404, 413),
+}
+"""Options of the routes that control which version is served."""
+ARCHIVING: Final[dict[str, Any]] = {
+    "tags": ["controls"],
+    "response_model": Receipt,
+    "responses": error_responses(404),
+}
+"""Options of the routes that archive problems."""
+
+
+@router.post("/{problem}/freeze", **CONTROL)
+@require_scope("admin")
+async def freeze(problem: ProblemName, request: Request) -> Response:
+    """Keep serving the current version, even when newer versions are published."""
+    return await _control(request, problem, "freeze")
+
+
+@router.post("/{problem}/unfreeze", **CONTROL)
+@require_scope("admin")
+async def unfreeze(problem: ProblemName, request: Request) -> Response:
+    """Serve the newest version again, unless shadow mode is on."""
+    return await _control(request, problem, "unfreeze")
+
+
+@router.post("/{problem}/rollback", **CONTROL, openapi_extra=json_body(RollBack))
+@require_scope("admin")
+async def roll_back(problem: ProblemName, request: Request) -> Response:
+    """Serve an earlier version until the problem is unfrozen."""
+    body = await read_body(request, RollBack)
+    return await _control(request, problem, "roll_back", body.version)
+
+
+@router.post("/{problem}/shadow", **CONTROL, openapi_extra=json_body(Shadow))
+@require_scope("admin")
+async def shadow(problem: ProblemName, request: Request) -> Response:
+    """Turn shadow mode on or off. In shadow mode, new versions are published but not served."""
+    body = await read_body(request, Shadow)
+    return await _control(request, problem, "shadow_on" if body.on else "shadow_off")
+
+
+@router.post("/{problem}/archive", **ARCHIVING)
+@require_scope("admin")
+async def archive(problem: ProblemName, request: Request) -> Response:
+    """Archive a problem: no episodes can be opened, and lists omit it.
+
+    Feedback, corrections and withdrawals are still accepted, and the policy is still updated.
+    """
+    return await _archive(request, problem, "archive")
+
+
+@router.post("/{problem}/unarchive", **ARCHIVING)
+@require_scope("admin")
+async def unarchive(problem: ProblemName, request: Request) -> Response:
+    """Unarchive a problem: episodes can be opened again, and lists include the problem."""
+    return await _archive(request, problem, "unarchive")
+
+
+async def _archive(request: Request, name: str, action: Action) -> Response:
+    problem = await get_problem(request, name)
+    event = Control(problem.id, action, by=request.state.caller)
+    [outcome] = await get_state(request).record(event)
+    return respond(outcome_response(check_outcome(outcome))[1])
+
+
+async def _control(
+    request: Request, name: str, action: Action, version: int | None = None
+) -> Response:
+    state, problem = get_state(request), await get_problem(request, name)
+    event = Control(problem.id, action, version, by=request.state.caller)
+    check_outcome((await state.record(event))[0])
+    state.policies.invalidate(problem.id)
+    return respond(serving_state((await get_served(state, problem)).state))

@@ -14,9 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from belated.ledger.clients.quarantine import MAX_BODY_CHARS, RejectedRequest
-from belated.service.errors import LOG
-from belated.service.requests.parsing import TooLargeError, parse_json
-from belated.service.requests.validation import to_api_error
+from belated.service.errors import LOG, to_api_error
+from belated.service.parsing import TooLargeError, parse_json
 from belated.service.state import AppState, get_state
 
 OUTCOMES: Final = {

@@ -1,18 +1,15 @@
-"""Responses of the service: policies, opened episodes and results of bulk requests."""
+"""Policies with names of states and actions, and episodes that were opened."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from hashlib import sha256
 from itertools import accumulate
-from typing import Any, Final, SupportsIndex, TypeVar, Union
+from typing import Final, SupportsIndex
 
-T = TypeVar("T")
-
-StateRef = Union[str, int, Mapping[str, Union[str, int]]]
-"""State, given as its name, its index, or a mapping from the name of each factor to its value."""
+from .wire import Policy, StateRef
 
 MAX_TABLE_ROWS: Final = 40
 """Maximum number of states that the printed table of a policy shows."""
@@ -20,35 +17,12 @@ MAX_TABLE_CHARS: Final = 100
 """Maximum width of the printed table of a policy, in characters."""
 
 
-@dataclass(frozen=True)
-class NamedPolicy:
+class NamedPolicy(Policy):
     """Version of a policy, with names of states and actions.
 
     The method `act` chooses actions without a request to the service. `print(policy)` shows the
     policy as a table.
     """
-
-    problem: str
-    version: int
-    horizon: int
-    actions: Sequence[str]
-    plan: Sequence[Mapping[str, str | None]] = field(repr=False)
-    """For each step, a mapping from the name of each state to the name of the action. The action is
-    None in a terminal state, in which the episode has ended."""
-    explore: Sequence[Mapping[str, Sequence[str]]] = field(repr=False)
-    """For each step, a mapping from the name of a state to the actions from which one is drawn
-    uniformly. States without such actions are omitted."""
-    epsilon: float
-    """Probability of a uniformly random action in states that are not in `explore`."""
-    sha: str
-    """SHA-256 digest of the policy."""
-    terminal: Sequence[str] = field(default=(), repr=False)
-    """Names of the terminal states."""
-    allowed: Sequence[Mapping[str, Sequence[str]]] = field(default=(), repr=False)
-    """For each step, a mapping from the name of a state to the allowed actions. States in which all
-    actions are allowed are omitted. Empty if all actions are allowed everywhere."""
-    factors: Sequence[str] = field(default=(), repr=False)
-    """Names of the factors of the states; empty if the states have no factors."""
 
     def act(self, step: int, state: StateRef, u: float | None = None) -> str:
         """Return the action of the policy at a step in a state.
@@ -201,34 +175,3 @@ class OpenEpisode:
             bits = sha256(f"{step}/{self.id}".encode()).digest()
             u = int.from_bytes(bits[:8], "big") / 2**64 // 2**-53 * 2**-53
         return self.policy.act(step, state, u)
-
-
-@dataclass(frozen=True)
-class LineResult:
-    """Result of one line of a bulk request."""
-
-    line: int
-    """Number of the line, from 1."""
-    episode: str | None
-    """Id of the episode; None if the line contains no id."""
-    status: int
-    """HTTP status of the line, as if it had been a separate request."""
-    result: str | None = None
-    """"recorded" or "already recorded"; None if the line was rejected."""
-    seq: int | None = None
-    """Sequence number of the event in the ledger; None if the line was rejected."""
-    error: str | None = None
-    """Error code; None if the line was accepted."""
-    message: str | None = None
-    """Explanation of the error; None if the line was accepted."""
-    field: str | None = None
-    """Name of the field at fault; None if the line was accepted or no single field is at fault."""
-
-
-def from_json(kind: type[T], body: Mapping[str, Any]) -> T:
-    """Return an instance of the dataclass `kind` with the fields of the JSON object `body`.
-
-    Unknown fields are ignored.
-    """
-    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
-    return kind(**{name: body[name] for name in names if name in body})

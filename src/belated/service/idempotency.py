@@ -7,6 +7,7 @@ opens one episode even if the process ends before the response is stored.
 """
 
 import asyncio
+import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from belated.service.errors import ApiError
 from belated.service.state import AppState, get_state
 
 HEADER: Final = "Idempotency-Key"
-MAX_KEY_CHARS: Final = 255
+VALID_KEY: Final = re.compile(rb"[!-~]{1,255}")
 SCOPE_KEY: Final = "belated.idempotency"
 """Key of the ASGI scope under which routes find the `KeyedRequest`."""
 
@@ -32,7 +33,7 @@ PARAMETER: Final[dict[str, Any]] = {
     "description": "Random text of the client's choice, at least 128 bits. The same request with "
     "the same key and token is answered in the same way and has no further effect, for "
     f"{KEY_LIFETIME_S // 3600} hours. A different request with the same key is rejected with 422.",
-    "schema": {"type": "string", "pattern": r"^[!-~]{1,255}$"},
+    "schema": {"type": "string", "pattern": f"^{VALID_KEY.pattern.decode()}$"},
 }
 """OpenAPI entry of the header Idempotency-Key."""
 
@@ -65,43 +66,18 @@ def get_keyed(request: Request) -> KeyedRequest | None:
     return keyed
 
 
-def find_key(request: Request) -> bytes | None:
-    """Return the header Idempotency-Key of `request`; None if the request has no such header."""
-    for name, value in request.scope["headers"]:
-        if name == b"idempotency-key":
-            return bytes(value)
-    return None
-
-
 async def respond_once(
-    request: Request, key: bytes, call: Callable[[Request], Coroutine[Any, Any, Response]]
+    request: Request, call: Callable[[Request], Coroutine[Any, Any, Response]]
 ) -> Response:
-    """Return the response to a request with an idempotency key.
+    """Return the response to an authorized `request` with the header Idempotency-Key.
 
-    A concurrent request with the same key waits for the first one.
-
-    Parameters
-    ----------
-    request : Request
-        Authorized request. Its body is read.
-    key : bytes
-        Value of the header Idempotency-Key.
-    call : Callable
-        Function that handles the request.
-
-    Returns
-    -------
-    Response
-        The stored response if the request is repeated, otherwise the response of `call`.
-
-    Raises
-    ------
-    ApiError
-        422 if the key is malformed or was used for a different request.
+    This is the stored response if the request is repeated, otherwise the response of `call`, which
+    handles the request. A concurrent request with the same key waits for the first one. Raises
+    ApiError (422) if the key is malformed or was used for a different request.
     """
-    if not 1 <= len(key) <= MAX_KEY_CHARS or not all(33 <= byte <= 126 for byte in key):
-        message = f"{HEADER} must have 1 .. {MAX_KEY_CHARS} printable ASCII characters."
-        raise ApiError(422, message, field=HEADER)
+    key = request.headers[HEADER].encode("latin-1")
+    if VALID_KEY.fullmatch(key) is None:
+        raise ApiError(422, f"{HEADER} must have 1 .. 255 printable ASCII characters.", HEADER)
     state, keyed = get_state(request), await _parse(request, key)
     while (busy := state.busy_keys.get(keyed.key)) is not None:
         await busy.wait()

@@ -1,14 +1,20 @@
-"""Format of the log: lines of text, or one JSON object on each line."""
+"""Log of the service: its format (text or JSON), and a log of limits that were exceeded."""
 
 import json
 import logging
+import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from belated.ledger.engines.outage_log import format_time
-from belated.service.operations.request_ids import get_request_id
+from belated.service.operations.middleware import get_request_id
+
+LOG: Final = logging.getLogger("belated.service")
 
 STANDARD_FIELDS: Final = {*vars(logging.makeLogRecord({})), "message", "asctime", "taskName"}
 """Attributes that every log record has. All other attributes were passed as `extra`."""
+LOG_INTERVAL_S: Final = 10.0
+"""Minimum time in seconds between two log lines about the same limit."""
 
 
 class TextFormatter(logging.Formatter):
@@ -52,3 +58,35 @@ def configure_log(*, as_json: bool, log_requests: bool) -> None:
     logging.basicConfig(handlers=[handler])
     logging.getLogger("belated").setLevel("INFO")
     logging.getLogger("belated.service.access").setLevel("INFO" if log_requests else "WARNING")
+
+
+class LimitLog:
+    """Log of limits that were exceeded, with at most one line in `LOG_INTERVAL_S` for each limit.
+
+    Many refused clients therefore do not fill the log.
+
+    Parameters
+    ----------
+    clock : Callable[[], float]
+        Returns a monotonic time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._logged_at: dict[str, float] = {}
+        self._unlogged: dict[str, int] = {}
+
+    def hit(self, limit: str, message: str) -> None:
+        """Log `message`, unless this `limit` was logged less than `LOG_INTERVAL_S` ago.
+
+        The next line about this limit says how often it was exceeded without being logged.
+        """
+        now, since = self._clock(), self._logged_at.get(limit)
+        if since is not None and now - since < LOG_INTERVAL_S:
+            self._unlogged[limit] = self._unlogged.get(limit, 0) + 1
+            return
+        self._logged_at[limit] = now
+        unlogged = self._unlogged.pop(limit, 0)
+        extra = {"event": "limit", "limit": limit, "unlogged": unlogged}
+        suffix = f" ({unlogged} more times since the last line)" if unlogged else ""
+        LOG.warning("Limit hit: %s%s", message, suffix, extra=extra)

@@ -1,1 +1,0 @@
-"""Pydantic models of requests and responses, from which the OpenAPI schema is generated."""

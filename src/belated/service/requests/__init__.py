@@ -1,1 +1,0 @@
-"""Requests before a route handles them: parsing, validation, idempotency keys, rejections."""
