@@ -94,7 +94,7 @@ from .simulation.many import Interrupted as Interrupted
 from .simulation.many import simulate_many as simulate_many
 from .simulation.reporting import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
-from .simulation.simulate import simulate as simulate
+from .simulation.simulation import simulate as simulate
 from .survival.dependence import DependenceTest as DependenceTest
 from .survival.estimate import DelayEstimate as DelayEstimate
 from .survival.follow_up import NeverShare as NeverShare
