@@ -1,7 +1,7 @@
 """Lines with bands on Matplotlib axes."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
@@ -36,40 +36,6 @@ LEGEND_MARGIN: Final = 0.06
 LEGEND_TITLE: Final = "Mean and central 95%\nof runs"
 
 
-def draw_lines(
-    axes: Axes,
-    lines: Mapping[str, Band],
-    styles: Mapping[str, LineStyle],
-    *,
-    x: str = "Episode",
-    y: str = "Cumulative regret",
-    markers: bool = False,
-) -> None:
-    """Draw lines with bands on axes that start at zero, and label the axes.
-
-    Parameters
-    ----------
-    axes : Axes
-        Axes to draw on.
-    lines : Mapping[str, Band]
-        Map from the label of a line to its band.
-    styles : Mapping[str, LineStyle]
-        Map from the label of a line to its style.
-    x, y : str
-        Axis labels.
-    markers : bool
-        Whether to draw a marker at each point, and to extend the x axis so that no marker is cut.
-    """
-    for name, line in lines.items():
-        draw_band(axes, line, styles[name], label=name, markers=markers)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    start_at_zero(axes)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
-    if markers:
-        leave_room_for_markers(axes, lines.values())
-
-
 def new_axes(labels: Collection[str] = ()) -> Axes:
     """Return the axes of a new figure, which is created with pyplot so that notebooks show it.
 
@@ -98,7 +64,9 @@ def plot_lines(
     *,
     title: str = "",
     legend_title: str = "",
-    **labels: Any,
+    x: str = "Episode",
+    y: str = "Cumulative regret",
+    markers: bool = False,
 ) -> Axes:
     """Draw lines with bands on given axes or in a new figure, with a legend that covers no line.
 
@@ -106,16 +74,20 @@ def plot_lines(
 
     Parameters
     ----------
-    lines, styles
-        As in `draw_lines`.
+    lines : Mapping[str, Band]
+        Map from the label of a line to its band.
+    styles : Mapping[str, LineStyle]
+        Map from the label of a line to its style, in the order of the legend.
     ax : Axes or None
         Axes to draw on; None for a new figure.
     title : str
         Title of the axes. Long titles are wrapped.
     legend_title : str
         Title of the legend.
-    **labels
-        Arguments `x`, `y` and `markers` of `draw_lines`.
+    x, y : str
+        Axis labels. Both axes start at zero.
+    markers : bool
+        Whether to draw a marker at each point, and to extend the x axis so that no marker is cut.
 
     Returns
     -------
@@ -124,7 +96,15 @@ def plot_lines(
     """
     axes = ax or new_axes(lines)
     axes.set_title(wrap(title, TITLE_LINE_CHARS), loc="left")
-    draw_lines(axes, {name: lines[name] for name in styles if name in lines}, styles, **labels)
+    for name in styles:
+        if name in lines:
+            draw_band(axes, lines[name], styles[name], label=name, markers=markers)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    start_at_zero(axes)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
+    if markers:
+        leave_room_for_markers(axes, lines.values())
     if len(lines) > 1 and ax is None:
         figure_of(axes).legend(loc=LEGEND_LOCATION, title=legend_title, alignment="left")
     elif len(lines) > 1:
