@@ -244,7 +244,8 @@ def by_time(schedule: Iterable[tuple[float, Law | str]]) -> Law:
     ends = tuple(np.cumsum(lengths).tolist())
     repeats = entries[-1][0] != math.inf
     names = [OUTAGE if outage else law for outage, law in zip(out, laws, strict=True)]
-    name = "by_time:" + format_entries((format_length(episodes) for episodes, _ in entries), names)
+    keys = ["inf" if episodes == math.inf else str(int(episodes)) for episodes, _ in entries]
+    name = "by_time:" + format_entries(keys, names)
     seasons = Seasons(ends, repeats)
     if repeats:
         period, settled = math.lcm(ends[-1], *(law.period for law in laws)), 1
@@ -379,8 +380,3 @@ def _after_outage(seasons: Seasons, out: tuple[bool, ...], numbers: Ints, delays
     ends = np.array(seasons.ends)
     position = (arrivals - 1) % ends[-1] + 1 if seasons.repeats else arrivals
     return delays + np.where(np.array(out)[season], ends[last[season]] - position, 0)
-
-
-def format_length(episodes: float) -> str:
-    """Return the number of episodes of a season as text; "inf" if it does not end."""
-    return "inf" if episodes == math.inf else str(int(episodes))

@@ -352,7 +352,8 @@ def plot_results(
         panels = studies.episode_panels(runs, results.curves, by_facet, lines)
     else:
         panels = studies.final_panels(runs, x, by_facet, lines)
-    title = title or common_title(runs)
+    shared = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
+    title = title or title_of([readable(name, runs[name][0]) for name in shared])
     styles = two_way_styles(
         zip(lines, runs[columns[0]], studies.labels(runs, columns[1:]), strict=True)
     )
@@ -446,12 +447,3 @@ def check_number_of_lines(runs: Columns, columns: Sequence[str], lines: NDArray[
             f"{', '.join(columns)}. Give one of them as facet, or choose values, such as "
             f"{last}={str(runs[last][0])!r}."
         )
-
-
-def common_title(runs: Columns) -> str:
-    """Return a title with the readable values of the parts of the setting that all `runs` share.
-
-    These are the world, base, delay and updater, if each has the same value in all runs.
-    """
-    names = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
-    return title_of([readable(name, runs[name][0]) for name in names])

@@ -63,10 +63,6 @@ def comparison_tables(comparisons: Sequence[Comparison], variant: str) -> list[T
     return tables
 
 
-def _slope_text(slope: Interval | None) -> str:
-    return f"{1000 * slope.low:.2f} to {1000 * slope.high:.2f}" if slope else ""
-
-
 def _use(selected: bool) -> str:
     return "selection" if selected else "prediction"
 
@@ -90,7 +86,9 @@ def shape_table(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
             shape.points,
             1000 * shape.published_slope,
             1000 * shape.slope,
-            _slope_text(shape.interval),
+            f"{1000 * shape.interval.low:.2f} to {1000 * shape.interval.high:.2f}"
+            if shape.interval
+            else "",
             shape.distance,
             *(_use(shape.selected) for _ in last),
         )
