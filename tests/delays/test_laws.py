@@ -247,8 +247,8 @@ def test_a_mean_that_is_not_a_number_raises_an_error(mean: object) -> None:
         (lambda: constant(1).quantile(math.nan), "p must lie in [0, 1], got nan."),
         (lambda: constant(1).at(np.array([1.0])), "u must lie in [0, 1), got [1.]."),
         (lambda: constant(1).draw(seed=-1, episodes=3), "seed must lie in 0 .. 2**64 - 1, got -1."),
-        (lambda: constant(1).draw(seed=1, episodes=-3), "episodes is -3;"),
-        (lambda: constant(1).draw(seed=1, episodes=3, first=0), "first is 0;"),
+        (lambda: constant(1).draw(seed=1, episodes=-3), "episodes must be at least 0, got -3."),
+        (lambda: constant(1).draw(seed=1, episodes=3, first=0), "first must be at least 1, got 0."),
         (lambda: parse("constant:2.5"), "mean of a constant delay must be a whole number, got"),
         (lambda: parse("never:2:constant:2"), "probability must lie in [0, 1], got 2.0."),
     ],
@@ -258,10 +258,10 @@ def test_errors_state_in_one_line_what_is_expected(
 ) -> None:
     with pytest.raises(ValueError) as error:  # noqa: PT011
         attempt()
-    message = str(error.value)
-    assert message.startswith(message)
-    assert message.endswith(".")
-    assert "\n" not in message
+    found = str(error.value)
+    assert found.startswith(message)
+    assert found.endswith(".")
+    assert "\n" not in found
 
 
 @pytest.mark.parametrize(
