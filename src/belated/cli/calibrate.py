@@ -174,16 +174,12 @@ def base_text(section: Mapping[str, Any]) -> str:
     with usage_errors("--option"):
         if "scale" in section:
             raise ValueError("option scale must not be given: this command searches for it.")
-    name, *values = section.values()
-    options = dict(zip(list(section)[1:], values, strict=True))
+    name = str(section["name"])
+    options = {key: value for key, value in section.items() if key != "name"}
     with usage_errors("--base"):
         check_base(BASE_NAMES.parse(name, options), name)
-    return ":".join([name, *([join_values(options)] if options else [])])
-
-
-def join_values(options: Mapping[str, Any]) -> str:
-    """Return `options` as text, such as "preset=two_term,scale=0.1"."""
-    return ",".join(f"{key}={format_value(value)}" for key, value in options.items())
+    listed = ",".join(f"{key}={format_value(value)}" for key, value in options.items())
+    return f"{name}:{listed}" if listed else name
 
 
 def search(task: "CalibrationTask", *, threads: int | None) -> "Calibration":

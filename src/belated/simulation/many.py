@@ -105,18 +105,18 @@ class Interrupted(KeyboardInterrupt):
 
 
 def run_seeds(
-    setting: Simulation,
+    simulation: Simulation,
     seeds: Sequence[int],
     *,
     threads: int,
     progress: bool | None,
     on_checkpoint: OnCheckpoint | None = None,
 ) -> list[Run]:
-    """Simulate one setting with several seeds.
+    """Run one simulation with several seeds.
 
     Parameters
     ----------
-    setting : Simulation
+    simulation : Simulation
         Simulation to run.
     seeds : sequence of int
         Seeds of the runs, at least one.
@@ -137,17 +137,17 @@ def run_seeds(
     Interrupted
         On Ctrl-C. The exception holds the finished runs.
     """
-    pool = RunPool(setting, seeds, on_checkpoint)
-    scale = getattr(setting.base, "scale", None)  # names each trial of a calibration
+    pool = RunPool(simulation, seeds, on_checkpoint)
+    scale = getattr(simulation.base, "scale", None)  # names each trial of a calibration
     names = [
-        part_name(setting.base),
+        part_name(simulation.base),
         *([f"scale {scale:g}"] if isinstance(scale, int | float) else []),
     ]
-    title = f"Simulating {', '.join([*names, name_with_options(setting.updater)])}"
+    title = f"Simulating {', '.join([*names, name_with_options(simulation.updater)])}"
     try:
         try:
-            compile_engine(setting, seeds[0])
-            total = setting.episodes * len(seeds)
+            compile_engine(simulation, seeds[0])
+            total = simulation.episodes * len(seeds)
             with Progress(title, total=total, shown=progress) as shown:
                 pool.start(threads)
                 while not pool.wait(POLL_INTERVAL_S):
@@ -162,8 +162,8 @@ def run_seeds(
     return pool.finished()
 
 
-def compile_engine(setting: Simulation, seed: int) -> None:
-    """Compile the engine, by playing a few episodes of `setting` with `seed` in this thread.
+def compile_engine(simulation: Simulation, seed: int) -> None:
+    """Compile the engine, by playing a few episodes of `simulation` with `seed` in this thread.
 
     Compilation in another thread could not be interrupted by Ctrl-C.
     """
@@ -174,35 +174,35 @@ def compile_engine(setting: Simulation, seed: int) -> None:
 
     with warnings.catch_warnings(), suppress(Stop):
         warnings.filterwarnings("ignore", "Running the slower reference loop")
-        setting.run(seed, stop_after_first)
+        simulation.run(seed, stop_after_first)
 
 
 def run_seeds_on_gpu(
-    setting: Simulation,
+    simulation: Simulation,
     seeds: Sequence[int],
     progress: bool | None,
     on_checkpoint: OnCheckpoint | None,
 ) -> list[Run]:
-    """Simulate one setting with several seeds on a GPU, and return the runs in order of the seeds.
+    """Run one simulation with several seeds on a GPU, and return the runs in order of the seeds.
 
-    `setting`, `seeds`, `progress` and `on_checkpoint` are as in `run_seeds`. The exception
+    `simulation`, `seeds`, `progress` and `on_checkpoint` are as in `run_seeds`. The exception
     `Interrupted`, raised on Ctrl-C, holds no runs.
     """
     from belated.simulation.gpu.many import run_on_gpu
 
-    title = f"Simulating {name_with_options(setting.updater)}"
+    title = f"Simulating {name_with_options(simulation.updater)}"
     if on_checkpoint is not None:
         check_callback(on_checkpoint)
     played = 0
     try:
-        with Progress(title, total=setting.episodes * len(seeds), shown=progress) as shown:
+        with Progress(title, total=simulation.episodes * len(seeds), shown=progress) as shown:
 
             def on_progress(episodes: int) -> None:
                 nonlocal played
                 played += episodes
                 shown.update(played)
 
-            return run_on_gpu(setting, seeds, on_progress, on_checkpoint)
+            return run_on_gpu(simulation, seeds, on_progress, on_checkpoint)
     except KeyboardInterrupt:
         raise Interrupted([], len(seeds)) from None
 
@@ -215,11 +215,11 @@ class Stop(BaseException):
 
 
 class RunPool:
-    """Pool of threads that runs one setting with several seeds and can be stopped.
+    """Pool of threads that runs one simulation with several seeds and can be stopped.
 
     Parameters
     ----------
-    setting : Simulation
+    simulation : Simulation
         Simulation to run.
     seeds : sequence of int
         Seeds of the runs.
@@ -228,9 +228,12 @@ class RunPool:
     """
 
     def __init__(
-        self, setting: Simulation, seeds: Sequence[int], on_checkpoint: OnCheckpoint | None = None
+        self,
+        simulation: Simulation,
+        seeds: Sequence[int],
+        on_checkpoint: OnCheckpoint | None = None,
     ) -> None:
-        self.setting = setting
+        self.simulation = simulation
         self.seeds = seeds
         self.played = [0] * len(seeds)  # number of episodes of each run played so far
         self.runs: list[Run | None] = [None] * len(seeds)
@@ -255,10 +258,10 @@ class RunPool:
             self.played[i] += episodes
 
         if self.on_checkpoint is None:
-            self.runs[i] = self.setting.run(self.seeds[i], on_progress)
+            self.runs[i] = self.simulation.run(self.seeds[i], on_progress)
         else:
             queue = self.checkpoints
-            self.runs[i] = self.setting.run(self.seeds[i], on_progress, on_checkpoint=queue.put)
+            self.runs[i] = self.simulation.run(self.seeds[i], on_progress, on_checkpoint=queue.put)
 
     def report(self) -> None:
         """Call `on_checkpoint` in the current thread for all checkpoints since the last call."""
