@@ -18,12 +18,12 @@ import pytest
 import uvicorn
 
 from belated.client import Client, NamedPolicy, OpenEpisode, ServiceError
+from belated.client.policies import step_uniform
 from belated.client.requests import MAX_BULK_BYTES, MAX_BULK_LINES
 from belated.client.transport import MAX_RETRY_AFTER_S
 from belated.ledger import Ledger
 from belated.online.host import Host
 from belated.service import Settings, create_app
-from belated.service.routes.episodes import step_uniform
 from belated.service.tokens import create_token
 from ledger_samples import count_rows
 from service.site import CLINIC, ID, PLAYED, wait_until

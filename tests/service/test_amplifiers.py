@@ -92,23 +92,6 @@ def test_an_export_that_fails_makes_room_for_the_next(
         assert site.get(f"{BASE}/events.parquet").status_code == 200
 
 
-def test_definitions_are_parsed_in_a_worker_thread(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loads, threads, body = json.loads, [], json.dumps(CLINIC).encode()
-
-    def note(text: Any, *given: Any, **options: Any) -> Any:
-        if text == body:
-            threads.append(threading.current_thread().name)
-        return loads(text, *given, **options)
-
-    monkeypatch.setattr(json, "loads", note)
-    answer = site.post("/v1/problems", content=body, headers=JSON)
-    assert answer.status_code == 201
-    assert threads
-    assert all(name.startswith("belated-worker") for name in threads)
-
-
 def test_the_number_of_problems_is_limited(ledger: Ledger) -> None:
     with Site(ledger, max_problems=2) as site:
         answers = [define(site, name) for name in ("one", "two", "three", "one")]

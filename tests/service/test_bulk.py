@@ -3,8 +3,6 @@
 import json
 from typing import Any
 
-import pytest
-
 from belated.ledger import Ledger
 from ledger_samples import count_rows
 from service.site import NDJSON, PLAYED, Site
@@ -61,23 +59,6 @@ def test_results_are_in_the_order_of_the_lines(site: Site) -> None:
     assert said[0]["result"] == "recorded"
     assert count_rows(site.ledger).events["feedback"] == 2
     assert count_rows(site.ledger).quarantined == 7
-
-
-def test_many_lines_are_recorded_in_few_writes(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.define()
-    ids = [site.open() for _ in range(20)] * 60
-    calls: list[int] = []
-    append = site.ledger.append
-
-    def counted(events: Any) -> Any:
-        events = list(events)
-        calls.append(len(events))
-        return append(events)
-
-    monkeypatch.setattr(site.app.state.belated.group_commit, "_append", counted)
-    said = results(send(site, lines(*({"episode": id, **PLAYED} for id in ids))))
-    assert [one["status"] for one in said] == [201] * 20 + [200] * 1180
-    assert calls == [500, 500, 200]
 
 
 def test_an_episode_of_another_problem_looks_unknown(site: Site, ledger: Ledger) -> None:

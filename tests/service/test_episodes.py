@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from belated.service.routes.episodes import step_uniform
+from belated.client.policies import step_uniform
 from ledger_samples import count_rows
 from service.site import PLAYED, Site
 
@@ -91,6 +91,7 @@ def test_the_same_decision_request_gets_the_same_action(site: Site) -> None:
 
 def test_step_uniforms_lie_in_the_unit_interval() -> None:
     values = [step_uniform("episode", step) for step in range(2000)]
+    assert values[0] == 0.0009878206550771873
     assert 0 <= min(values) < 0.01 < 0.99 < max(values) < 1
 
 

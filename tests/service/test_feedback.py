@@ -71,19 +71,6 @@ def test_rewards_may_arrive_after_the_path(site: Site) -> None:
     assert status(site).learner.observed == 1
 
 
-@pytest.mark.parametrize(
-    "path",
-    ["/v1/episodes/{episode}/feedback", "/v1/problems/{problem}/episodes", "/v1/problems"],
-)
-def test_the_rule_for_repeated_requests_is_described(site: Site, path: str) -> None:
-    operation = site.get("/openapi.json").json()["paths"][path]["post"]
-    description = " ".join(operation["description"].split())
-    assert "the response is 200" in description
-    assert "409" in description
-    assert "rejected with 409" in " ".join(operation["description"].split())
-    assert {"200", "201", "409"} <= set(operation["responses"])
-
-
 def test_the_event_time_is_recorded(site: Site) -> None:
     site.define()
     given = {**PLAYED, "event_time": "2026-01-31T13:00:00+01:00"}
@@ -178,31 +165,6 @@ def test_a_correction_replaces_earlier_feedback(site: Site) -> None:
     part = site.post(f"/v1/episodes/{id}/correction", {"steps": STEPS[:1]})
     assert part.status_code == 422
     assert status(site).learner.observed == 1
-
-
-def test_concurrent_requests_share_a_transaction(
-    site: Site, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site.define()
-    ids = [site.open() for _ in range(60)]
-    sizes: list[int] = []
-    append = site.ledger.append
-
-    def counted(events: Any) -> Any:
-        events = list(events)
-        sizes.append(len(events))
-        return append(events)
-
-    monkeypatch.setattr(site.app.state.belated.group_commit, "_append", counted)
-    # each twice, as by a client that retries
-    answers = site.ask_together(
-        [site.asking("POST", f"/v1/episodes/{id}/feedback", json=PLAYED) for id in ids * 2]
-    )
-    statuses = [answer.status_code for answer in answers]
-    assert (statuses.count(201), statuses.count(200)) == (60, 60)
-    assert sum(sizes) == 120
-    assert len(sizes) < 60
-    assert status(site).learner.observed == 60
 
 
 def test_metrics_and_logs_contain_no_ids(site: Site, caplog: pytest.LogCaptureFixture) -> None:

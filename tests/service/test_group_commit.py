@@ -189,32 +189,8 @@ def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow)
     assert slow.batches == [[1, 2, 3, 4, 5], [6, 7, 8, 9], [10, 11, 12, 15]]
 
 
-def test_the_thread_is_woken_once_for_a_batch(slow: Slow, monkeypatch: pytest.MonkeyPatch) -> None:
-    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
-    commit.start()
-    notify, wakeups = commit._changed.notify, []
-    monkeypatch.setattr(commit._changed, "notify", lambda: wakeups.append(notify()))
-
-    async def go() -> None:
-        tasks = [await hold(commit, slow)]
-        tasks += [await begin(commit, number) for number in (2, 3, 4)]
-        for _ in range(3):
-            slow.go.release()
-        await tasks[0]
-        await asyncio.gather(*tasks, await begin(commit, 5))  # four requests were there at once
-        while not commit._is_idle:  # until the thread waits for the next batch
-            await asyncio.sleep(0)
-        wakeups.clear()
-        await asyncio.gather(*[await begin(commit, number) for number in (6, 7, 8, 9)])
-        assert len(wakeups) == 1
-
-    asyncio.run(go())
-    commit.stop()
-    assert slow.batches == [[1], [2, 3, 4, 5], [6, 7, 8, 9]]
-
-
 def test_a_waiting_batch_is_recorded_when_stopping(slow: Slow) -> None:
-    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
+    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=0.5)
     commit.start()
 
     async def go() -> None:
@@ -334,11 +310,6 @@ def test_it_continues_after_all_requests_were_cancelled(commit: GroupCommit, slo
 
     asyncio.run(go())
     assert slow.batches == [[1], [3]]
-
-
-def test_it_cannot_be_started_twice(commit: GroupCommit) -> None:
-    with pytest.raises(RuntimeError, match="already been started"):
-        commit.start()
 
 
 def test_requests_that_wait_too_long_are_given_up(slow: Slow) -> None:

@@ -12,23 +12,6 @@ from service.site import PLAYED, Site, wait_until
 JSON = {"content-type": "application/json"}
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_a_body_that_is_too_large_is_rejected(ledger: Ledger, told: bool) -> None:
-    with Site(ledger, max_body_bytes=2000) as site:
-        site.define()
-        id = site.open()
-
-        async def pieces() -> Any:
-            for _ in range(30):
-                yield b" " * 100
-
-        body = b" " * 3000 if told else pieces()
-        for path in (f"/v1/episodes/{id}/feedback", "/v1/problems/clinic/decide", "/v1/problems"):
-            answer = site.post(path, content=body if told else pieces(), headers=JSON)
-            assert answer.status_code == 413, answer.text
-            assert answer.json()["message"] == "Body too large: at most 2000 bytes are allowed."
-
-
 def test_an_invalid_content_length_is_rejected(site: Site) -> None:
     for said in ("-1", "x", "1" * 30):
         headers = {**JSON, "content-length": said}

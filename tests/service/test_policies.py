@@ -211,13 +211,13 @@ def test_the_first_fold_of_a_problem_delays_only_its_own_requests(
     site.define("other")
     problem = site.ledger.problem("clinic")
     assert problem is not None
-    monkeypatch.setattr("belated.service.routes.common.FOLD_CHECKS", 1000)
+    monkeypatch.setattr("belated.service.state.FOLD_CHECKS", 1000)
     with site.host._state(problem).lock:
         waiting = [site.start(site.asking("GET", f"{BASE}/status")) for _ in range(12)]
         assert site.get("/v1/problems/other/status").status_code == 200
         assert "belated_" in site.get("/metrics").text
         with monkeypatch.context() as patched:
-            patched.setattr("belated.service.routes.common.FOLD_CHECKS", 1)
+            patched.setattr("belated.service.state.FOLD_CHECKS", 1)
             told = site.get(f"{BASE}/history")
         assert (told.status_code, told.json()["message"]) == (
             503,

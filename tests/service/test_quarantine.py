@@ -179,22 +179,6 @@ def test_an_interrupted_bulk_request_is_quarantined(ledger: Ledger) -> None:
         ]
 
 
-def test_rejected_lines_share_a_transaction(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.define()
-    sizes: list[int] = []
-    plain = Quarantine.add_all
-
-    def counted(quarantine: Quarantine, given: Any) -> None:
-        sizes.append(len(given))
-        plain(quarantine, given)
-
-    monkeypatch.setattr(Quarantine, "add_all", counted)
-    content = "\n".join(str(number) for number in range(700))
-    site.post("/v1/problems/clinic/feedback", content=content, headers=NDJSON)
-    assert sizes == [500, 200]
-    assert count_rows(site.ledger).quarantined == 700
-
-
 def test_writing_to_the_quarantine_does_not_delay_other_requests(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:

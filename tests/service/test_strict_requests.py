@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from belated.service.parsing import parse_json
+from belated.service.bodies import parse_json
 from service.site import CLINIC, NDJSON, PLAYED, Site
 
 JSON = {"content-type": "application/json"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from secrets import token_urlsafe
 from typing import Any, Union
 
@@ -283,7 +284,7 @@ class Client:
         results: list[LineResult] = []
         for rest in split_into_batches(lines):
             while rest:
-                batch = self._transport.retry(self._send_bulk, problem, rest)
+                batch = self._transport.retry(partial(self._send_bulk, problem, rest))
                 first = len(results) + 1
                 results += [replace(each, line=first + i) for i, each in enumerate(batch)]
                 rest = rest[len(batch) :]  # the service stops at a line that is too long
@@ -296,9 +297,8 @@ class Client:
         """
         etag, policy = self._policies.get(problem, ("", None))
         headers = {"If-None-Match": etag} if etag else {}
-        raw, etag = self._transport.retry(
-            self._transport.send, "GET", ("problems", problem, "policy"), b"", headers
-        )
+        path = ("problems", problem, "policy")
+        raw, etag = self._transport.retry(partial(self._transport.send, "GET", path, b"", headers))
         if policy is None or raw:
             policy = from_dict(NamedPolicy, parse_json(raw))
             self._policies[problem] = etag, policy

@@ -171,7 +171,18 @@ class OpenEpisode:
         str
             Name of the action.
         """
-        if u is None:
-            bits = sha256(f"{step}/{self.id}".encode()).digest()
-            u = int.from_bytes(bits[:8], "big") / 2**64 // 2**-53 * 2**-53
-        return self.policy.act(step, state, u)
+        return self.policy.act(step, state, step_uniform(self.id, step) if u is None else u)
+
+
+def step_uniform(episode: str, step: int) -> float:
+    """Return the number in [0, 1) with which the action at a `step` is drawn.
+
+    The number is a hash of `step` and of the id `episode`, so that every call returns the same
+    number, and numbers of different steps are as if drawn from the uniform distribution. The
+    service uses the same number.
+
+    >>> step_uniform("a", 0) == step_uniform("a", 0) != step_uniform("a", 1)
+    True
+    """
+    bits = sha256(f"{step}/{episode}".encode(errors="surrogatepass")).digest()
+    return int.from_bytes(bits[:8], "big") / 2**64 // 2**-53 * 2**-53

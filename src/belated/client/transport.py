@@ -9,16 +9,12 @@ import random
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from http.client import HTTPException
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import HTTPRedirectHandler, Request, build_opener
-
-if TYPE_CHECKING:
-    from typing import ParamSpec
-
-    P = ParamSpec("P")
 
 T = TypeVar("T")
 
@@ -123,17 +119,17 @@ class Transport:
         data = b"" if body is None else to_json(body)
         sent = {"Content-Type": "application/json"} if data else {}
         sent |= headers or {}
-        return parse_json(self.retry(self.send, method, path, data, sent)[0])
+        return parse_json(self.retry(partial(self.send, method, path, data, sent))[0])
 
-    def retry(self, send: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-        """Call `send(*args, **options)`, with retries after transient errors; return its result.
+    def retry(self, send: Callable[[], T]) -> T:
+        """Call `send()`, with retries after transient errors; return its result.
 
         Raise ServiceError if the error is not transient, if Retry-After exceeds
         `MAX_RETRY_AFTER_S`, or after the maximum number of retries.
         """
         for attempt in itertools.count():
             try:
-                return send(*args, **options)
+                return send()
             except ServiceError as error:
                 final = attempt >= self._retries or error.retry_after_s > MAX_RETRY_AFTER_S
                 if final or not error.is_transient:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import sqlalchemy as sa
@@ -28,6 +28,12 @@ from belated.ledger.validation import (
 )
 from belated.options import Late
 from belated.reward_map import Affine
+
+PART_EXAMPLES: Final = {
+    "base": '{"name": "ucrl2", "options": {"scale": 0.1}}',
+    "updater": '{"name": "lazy", "options": {"alpha": 10}}',
+}
+"""Map from the name of a field of a definition to an example of its value, in JSON."""
 
 
 @dataclass(frozen=True)
@@ -285,8 +291,7 @@ class ProblemSpec:
 def _parse_part(role: str, given: object) -> Part:
     if not isinstance(given, Mapping) or not {"name"} <= set(given) <= {"name", "options"}:
         raise TypeError(
-            f'{role} must be an object such as {{"name": "ucrl2", "options": {{"scale": 0.1}}}}, '
-            f"got {reprlib.repr(given)}."
+            f"{role} must be an object such as {PART_EXAMPLES[role]}, got {reprlib.repr(given)}."
         )
     return Part(given["name"], given.get("options", {}))
 

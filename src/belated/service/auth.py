@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from belated.ledger.clients.tokens import Token
 from belated.ledger.store import OUTAGES
+from belated.service.bodies import limit_body
 from belated.service.errors import (
     REJECTIONS,
     ApiError,
@@ -32,7 +33,6 @@ from belated.service.errors import (
     unexpected_error_response,
 )
 from belated.service.idempotency import HEADER, PARAMETER, respond_once
-from belated.service.parsing import limit_body
 from belated.service.quarantine import quarantine_request
 from belated.service.state import AppState, get_state
 from belated.service.tokens import SCOPES, find_token
@@ -94,8 +94,9 @@ def require_scope(
 class AuthorizedRoute(APIRoute):
     """Route that checks the token, limits the body's size and quarantines rejected requests.
 
-    The endpoint reads the body itself, and returns a response. FastAPI is bypassed, which saves
-    time, unless it must validate a parameter that is not a string.
+    The errors that these steps cause are described in the OpenAPI document. The endpoint reads the
+    body itself, and returns a response. FastAPI is bypassed, which saves time, unless it must
+    validate a parameter that is not a string.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
@@ -103,11 +104,14 @@ class AuthorizedRoute(APIRoute):
         if not isinstance(requirements, RouteRequirements):
             raise TypeError(f"{path} declares no scope; use @require_scope.")
         self.requirements = requirements
-        responses = options.get("responses") or {}
-        options["responses"] = {**error_responses(401, 403, 422, 429, 500, 503), **responses}
         extra = dict(options.get("openapi_extra") or {})
+        statuses = [401, 403, 422, 429, 500, 503]
+        if "{problem}" in path or "{episode}" in path:
+            statuses.append(404)
         if "POST" in (options.get("methods") or ()):
+            statuses.append(413)
             extra["parameters"] = [*extra.get("parameters", ()), PARAMETER]
+        options["responses"] = {**error_responses(*statuses), **(options.get("responses") or {})}
         options["openapi_extra"] = {**extra, "security": [{"token": [requirements.scope]}]}
         super().__init__(path, endpoint, **options)
         parameters = [*self.dependant.path_params, *self.dependant.query_params]
@@ -190,7 +194,7 @@ async def authorize(request: Request, state: AppState, requirements: RouteRequir
         401 if the token is missing, invalid or expired, 403 if the token does not allow the
         request, 429 if there were too many requests with the token.
     """
-    tokens = await state.tokens.tokens()
+    tokens = await state.tokens()
     if not tokens and state.settings.open:
         check_local(request)
         return LOCAL_CALLER
@@ -230,11 +234,11 @@ async def check_problem(request: Request, state: AppState, token: Token) -> None
     """
     parameters = request.path_params
     if "problem" in parameters:
-        problem = await state.ledger_cache.problem(parameters["problem"])
+        problem = await state.cache.problem(parameters["problem"])
         if problem is not None and problem.id == token.problem:
             return
     elif "episode" in parameters:
-        episode = await state.ledger_cache.episode(parameters["episode"])
+        episode = await state.cache.episode(parameters["episode"])
         if episode is None:
             raise ApiError(404, "Episode not found.")
         if episode.problem == token.problem:

@@ -1,4 +1,4 @@
-"""Caches for concurrent requests: tokens, problems, episodes, served versions and policies.
+"""Caches for concurrent requests: of any values, and of what a ledger contains.
 
 A single-flight cache lets concurrent requests share one lookup, and a batched lookup combines their
 keys into one query. The classes have no locks, so an instance must be used in one event loop only.
@@ -166,18 +166,43 @@ class EpisodeOrigin(NamedTuple):
 
 
 class LedgerCache:
-    """Cache of the problems and episodes of `ledger`, for use in one event loop.
+    """Cache of the problems, episodes and policies of a ledger, for use in one event loop.
 
-    `run_in_thread(function, *args)` calls a blocking function in a worker thread; the result is
-    awaitable.
+    Only the served version of a problem can change after it has been recorded.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger to read.
+    run_in_thread : Callable
+        `run_in_thread(function, *args)` calls a blocking function in a worker thread; the result is
+        awaitable.
+    ttl_s : float
+        Time in seconds for which a cached served version is used without a query.
+    clock : Callable[[], float]
+        Returns a monotonic time in seconds.
     """
 
-    def __init__(self, ledger: Ledger, run_in_thread: Callable[..., Any]) -> None:
+    def __init__(
+        self,
+        ledger: Ledger,
+        run_in_thread: Callable[..., Any],
+        *,
+        ttl_s: float,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._ledger = ledger
+        self._serving = Serving(ledger)
         self._run_in_thread = run_in_thread
         self._problems: SingleFlightCache[str, Problem] = SingleFlightCache()
         self._episodes: BoundedDict[str, EpisodeOrigin] = BoundedDict(MAX_CACHED_EPISODES)
         self._lookup = BatchedLookup(self._read_episodes)
+        self._served: SingleFlightCache[int, ServedPolicy] = SingleFlightCache(
+            ttl_s=ttl_s, clock=clock
+        )
+        self._documents: SingleFlightCache[tuple[int, int], PolicyDocument] = SingleFlightCache(
+            max_size=MAX_CACHED_DOCUMENTS
+        )
 
     def problem(self, name: str) -> Coroutine[Any, Any, Problem | None]:
         """Return the problem called `name`, or None if there is no such problem."""
@@ -201,40 +226,6 @@ class LedgerCache:
         found = await self._run_in_thread(self._ledger.episodes, ids)
         return {id: self.add_episode(record) for id, record in found.items()}
 
-
-class PolicyCache:
-    """Cache of the served versions and the serialized policies of a ledger, for one event loop.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Ledger in which versions are published.
-    run_in_thread : Callable
-        `run_in_thread(function, *args)` calls a blocking function in a worker thread; the result is
-        awaitable.
-    ttl_s : float
-        Time in seconds for which a cached served version is used without a query.
-    clock : Callable[[], float]
-        Returns a monotonic time in seconds.
-    """
-
-    def __init__(
-        self,
-        ledger: Ledger,
-        run_in_thread: Callable[..., Any],
-        *,
-        ttl_s: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._serving = Serving(ledger)
-        self._run_in_thread = run_in_thread
-        self._served: SingleFlightCache[int, ServedPolicy] = SingleFlightCache(
-            ttl_s=ttl_s, clock=clock
-        )
-        self._documents: SingleFlightCache[tuple[int, int], PolicyDocument] = SingleFlightCache(
-            max_size=MAX_CACHED_DOCUMENTS
-        )
-
     def served(self, problem: int) -> Coroutine[Any, Any, ServedPolicy | None]:
         """Return the served version of the problem with id `problem`, and its policy.
 
@@ -242,7 +233,7 @@ class PolicyCache:
         """
         return self._served.get(problem, lambda: self._run_in_thread(self._serving.served, problem))
 
-    def invalidate(self, problem: int) -> None:
+    def forget_served(self, problem: int) -> None:
         """Remove the served version of the problem with id `problem` from the cache."""
         self._served.invalidate(problem)
 
@@ -261,14 +252,14 @@ class PolicyCache:
 
         Return None if the version does not exist.
         """
-        key = (problem.id, version)
-        return self._documents.get(key, lambda: self._serialize(problem, version))
 
-    async def _serialize(self, problem: Problem, version: int) -> PolicyDocument | None:
-        policy = await self.policy(problem.id, version)
-        if policy is None:
-            return None
-        document: PolicyDocument = await self._run_in_thread(
-            PolicyDocument.of, problem.spec, version, policy
-        )
-        return document
+        async def serialize() -> PolicyDocument | None:
+            policy = await self.policy(problem.id, version)
+            if policy is None:
+                return None
+            document: PolicyDocument = await self._run_in_thread(
+                PolicyDocument.of, problem.spec, version, policy
+            )
+            return document
+
+        return self._documents.get((problem.id, version), serialize)

@@ -2,11 +2,9 @@
 
 import json
 import re
-import shutil
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory, TemporaryFile
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, Final
 
 from belated.ledger.events import Event
@@ -44,25 +42,18 @@ def event_line(event: Event) -> str:
 def build_parquet(ledger: Ledger, problem: int) -> BinaryIO:
     """Export the events of the problem with id `problem` in `ledger`; return a Parquet file.
 
-    The returned file is open, and positioned at its start. It has no name, and is deleted when it
-    is closed.
+    The returned file is open, and positioned at its start. Its folder has been removed, so
+    that it exists until it is closed.
     """
-    with (
-        TemporaryDirectory(prefix="belated-") as folder,  # readable by its owner only
-        ExitStack() as close_on_error,
-    ):
+    # readable by its owner only; on Windows, the open file stays
+    with TemporaryDirectory(prefix="belated-", ignore_cleanup_errors=True) as folder:
         ndjson, parquet = Path(folder, "events.ndjson"), Path(folder, "events.parquet")
         max_line_bytes = 0
         with ndjson.open("wb") as out:
             for event in ledger.events(problem):
                 max_line_bytes = max(max_line_bytes, out.write(event_line(event).encode()))
         write_parquet(ndjson, parquet, max_line_bytes)
-        unnamed = close_on_error.enter_context(TemporaryFile())
-        with parquet.open("rb") as source:
-            shutil.copyfileobj(source, unnamed)
-        unnamed.seek(0)
-        close_on_error.pop_all()
-    return unnamed
+        return parquet.open("rb")
 
 
 def write_parquet(

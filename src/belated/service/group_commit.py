@@ -5,9 +5,7 @@ of many requests are written to disk in one transaction.
 """
 
 import asyncio
-import math
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -32,14 +30,10 @@ class BusyError(Exception):
 
 
 class Job(NamedTuple):
-    """Events of one request, and the future that receives their outcomes.
-
-    The request waits for the outcomes until the deadline.
-    """
+    """Events of one request, and the future that receives their outcomes."""
 
     events: Sequence[NewEvent]
     outcomes: asyncio.Future[list[Outcome]]
-    deadline: float  # by time.monotonic
 
 
 class GroupCommit:
@@ -67,7 +61,7 @@ class GroupCommit:
         waits only if recent transactions contained several requests. It stops waiting when the
         queue contains about as many requests as the recent transactions did.
     timeout_s : float
-        Maximum time in seconds for which `submit` waits for the outcomes.
+        Maximum time in seconds for which `submit` waits for the outcomes; None for no limit.
     """
 
     def __init__(
@@ -79,7 +73,7 @@ class GroupCommit:
         max_early_events: int = 0,
         on_batch: Callable[[Sequence[Outcome]], None] | None = None,
         wait_s: float = GROUP_COMMIT_WAIT_S,
-        timeout_s: float = math.inf,
+        timeout_s: float | None = None,
     ) -> None:
         self._append = append
         self._max_batch_events = max_batch_events
@@ -92,9 +86,6 @@ class GroupCommit:
         self._queued_events = 0
         self._wake_at_jobs = 1  # length of the queue at which the thread is notified
         self._is_idle = False  # whether the thread waits for the first job of a batch
-        self._batch: list[Job] = []  # jobs that are being recorded
-        # One timer for all jobs: a timer for each would take longer than everything else here.
-        self._timed_loop: asyncio.AbstractEventLoop | None = None  # loop with the timer
         self._expected_jobs = 1  # number of requests in recent batches, decaying
         self._changed = threading.Condition()
         self._stopping = False
@@ -130,7 +121,7 @@ class GroupCommit:
         may be recorded later. An exception that `append` raises for these events is raised too.
         """
         loop = asyncio.get_running_loop()
-        job = Job(events, loop.create_future(), time.monotonic() + self._timeout_s)
+        job = Job(events, loop.create_future())
         with self._changed:
             if self._stopping:
                 raise BusyError("The service is stopping.")
@@ -144,10 +135,8 @@ class GroupCommit:
             elif self._is_idle:
                 loop.call_later(self._wait_s, self._stop_waiting, job)
             self._is_idle = False
-            if self._timed_loop is not loop and self._timeout_s < math.inf:
-                self._timed_loop = loop
-                loop.call_later(self._timeout_s, self._expire, loop)
-        return await job.outcomes
+        async with asyncio.timeout(self._timeout_s):
+            return await job.outcomes
 
     def _stop_waiting(self, first: Job) -> None:
         """Wake the thread if `first`, the first job in the queue, still waits for more jobs."""
@@ -155,25 +144,6 @@ class GroupCommit:
             if self._jobs and self._jobs[0] is first:
                 self._wake_at_jobs = 1
                 self._changed.notify()
-
-    def _expire(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Raise TimeoutError in the requests of the event loop `loop` whose deadline has passed.
-
-        This method must be called in `loop`. It is called again at the next deadline.
-        """
-        now, later = time.monotonic(), math.inf
-        with self._changed:
-            for job in (*self._batch, *self._jobs):
-                if job.outcomes.get_loop() is not loop or job.outcomes.done():
-                    continue
-                if job.deadline <= now:
-                    job.outcomes.set_exception(TimeoutError())
-                else:
-                    later = min(later, job.deadline)
-            if later < math.inf:
-                loop.call_later(later - now, self._expire, loop)
-            elif self._timed_loop is loop:
-                self._timed_loop = None
 
     def _run(self) -> None:
         while self._wait_for_queue():
@@ -215,7 +185,6 @@ class GroupCommit:
                     batch.append(job)
                     size += len(job.events)
             self._expected_jobs = max(len(batch), self._expected_jobs * 3 // 4)
-            self._batch = batch
             return batch
 
     def _record_queue(self) -> None:

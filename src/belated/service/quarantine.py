@@ -14,8 +14,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from belated.ledger.clients.quarantine import MAX_BODY_CHARS, RejectedRequest
+from belated.service.bodies import TooLargeError, parse_json
 from belated.service.errors import LOG, to_api_error
-from belated.service.parsing import TooLargeError, parse_json
 from belated.service.state import AppState, get_state
 
 OUTCOMES: Final = {
@@ -55,7 +55,7 @@ async def quarantine_request(
     state = get_state(request)
     try:
         name = request.path_params.get("problem")
-        problem = None if name is None else await state.ledger_cache.problem(name)
+        problem = None if name is None else await state.cache.problem(name)
         body = None if rejected.status == 413 else await _read_body(request)
         rejection = RejectedRequest(
             rejected.message,

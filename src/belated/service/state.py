@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from fastapi import Request
 
@@ -14,16 +14,23 @@ from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.events import NewEvent
 from belated.ledger.ledger import Ledger
 from belated.ledger.outcomes import Outcome
+from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
-from belated.online.host import Host
-from belated.service.caches import LedgerCache, PolicyCache
-from belated.service.errors import LOG, store_unavailable, too_many, unavailable
+from belated.online.host import Failure, Host
+from belated.online.serving import ServedPolicy
+from belated.online.status import ProblemStatus
+from belated.service.caches import LedgerCache, SingleFlightCache
+from belated.service.errors import LOG, ApiError, store_unavailable, too_many, unavailable
 from belated.service.group_commit import MAX_EARLY_EVENTS, BusyError, GroupCommit
 from belated.service.operations.metrics import Metrics
 from belated.service.operations.readiness import WriteProbe
-from belated.service.tokens import RateLimiter, TokenCache, TokenUses
+from belated.service.tokens import RateLimiter, TokenUses
 
 T = TypeVar("T")
+
+FOLD_CHECKS: Final = 100
+"""Maximum number of attempts to read the status of a problem for one request."""
+FOLD_CHECK_INTERVAL_S: Final = 0.1
 
 
 @dataclass(frozen=True)
@@ -181,7 +188,9 @@ class AppState:
         metrics.watch("oldest_unfolded_event_age_seconds", lambda: host.oldest_unfolded_age_s)
         metrics.watch("seconds_since_last_fold", lambda: host.seconds_since_fold)
         metrics.watch("store_connections", lambda: ledger.store.used_connections)
-        self.tokens = TokenCache(self._read_tokens, ttl_s=settings.token_ttl_s)
+        self._tokens: SingleFlightCache[None, dict[str, Token]] = SingleFlightCache(
+            ttl_s=settings.token_ttl_s
+        )
         self.write_probe = WriteProbe(
             lambda: probes.run(ledger.store.probe), self.writes, ttl_s=settings.write_probe_ttl_s
         )
@@ -189,8 +198,7 @@ class AppState:
         self.token_uses = TokenUses(
             lambda id, used: self.quarantine_threads.submit(ledger.tokens.touch, id, used)
         )
-        self.ledger_cache = LedgerCache(ledger, queries.run)
-        self.policies = PolicyCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
+        self.cache = LedgerCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
 
     def close(self) -> None:
         """End the worker threads."""
@@ -228,10 +236,48 @@ class AppState:
         self.writes.succeeded()
         return outcomes
 
-    async def _read_tokens(self) -> list[Token]:
+    async def problem(self, name: str) -> Problem:
+        """Return the problem called `name`. Raises ApiError (404) if there is none."""
+        problem = await self.cache.problem(name)
+        if problem is None:
+            raise ApiError(404, f"Problem {name[:100]!r} not found.")
+        return problem
+
+    async def served(self, problem: Problem) -> ServedPolicy:
+        """Return the served version of `problem`, as cached, and its policy.
+
+        Raises ApiError (503) if no version has been published yet.
+        """
+        served = await self.cache.served(problem.id)
+        if served is None:
+            raise unavailable("No policy has been published yet.")
+        return served
+
+    async def status(self, problem: Problem) -> ProblemStatus | Failure:
+        """Return the status of `problem` from the host.
+
+        The result is a `Failure` if the problem's state cannot be computed from its events. While
+        the host computes this state for the first time, this method waits without blocking a
+        thread. It raises ApiError (503) after `FOLD_CHECKS` attempts.
+        """
+        for _ in range(FOLD_CHECKS):
+            status = await self.slow_threads.run(self.host.status_nowait, problem)
+            if status is not None:
+                return status
+            await asyncio.sleep(FOLD_CHECK_INTERVAL_S)
+        raise unavailable("The problem is still being folded.")
+
+    async def tokens(self) -> dict[str, Token]:
+        """Return all tokens, including revoked ones, as a dictionary from id to token.
+
+        A token that was revoked less than `token_ttl_s` seconds ago may be returned as it was.
+        """
+        return await self._tokens.get(None, self._read_tokens) or {}
+
+    async def _read_tokens(self) -> dict[str, Token]:
         tokens = await self.query_threads.run(self.ledger.tokens.all)
         self.reads.succeeded()
-        return tokens
+        return {token.id: token for token in tokens}
 
 
 def get_state(request: Request) -> AppState:

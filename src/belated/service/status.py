@@ -13,7 +13,7 @@ from belated.online.host import Failure
 from belated.online.open_episodes import summarize_ages
 from belated.online.serving import ServingState
 from belated.online.status import ProblemStatus
-from belated.service.parsing import UNIX_EPOCH
+from belated.service.bodies import UNIX_EPOCH
 
 MIN_TIME_S: Final = (datetime.min.replace(tzinfo=UTC) - UNIX_EPOCH) // timedelta(seconds=1)
 """First second of the year 1, in seconds since 1970 (UTC)."""

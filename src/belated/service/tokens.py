@@ -1,4 +1,4 @@
-"""Tokens that authenticate clients: creation, verification, caching, limits and times of use.
+"""Tokens that authenticate clients: creation, verification, limits and times of use.
 
 A token has the form belated_ID_SECRET. The secret is shown only when the token is created. The
 ledger stores the SHA-256 of the secret; a salt is not needed, because a secret has 256 random bits.
@@ -8,12 +8,11 @@ import hmac
 import math
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 from belated.ledger.clients.tokens import Token
-from belated.service.caches import SingleFlightCache
 from belated.service.errors import ApiError
 
 SCOPES: Final = {
@@ -85,40 +84,6 @@ def find_token(tokens: dict[str, Token], text: str) -> Token | None:
     if token is None or not same or prefix != PREFIX or token.revoked is not None:
         return None
     return token
-
-
-class TokenCache:
-    """Cache of the tokens of a ledger, for use in one event loop.
-
-    Parameters
-    ----------
-    read : Callable
-        Coroutine function that reads all tokens from the ledger.
-    ttl_s : float
-        Time in seconds for which cached tokens are used. A revoked token may be accepted for this
-        long.
-    clock : Callable[[], float]
-        Returns a monotonic time in seconds.
-    """
-
-    def __init__(
-        self,
-        read: Callable[[], Awaitable[list[Token]]],
-        *,
-        ttl_s: float,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._read = read
-        self._cache: SingleFlightCache[None, dict[str, Token]] = SingleFlightCache(
-            ttl_s=ttl_s, clock=clock
-        )
-
-    async def tokens(self) -> dict[str, Token]:
-        """Return all tokens, including revoked ones, as a dictionary from id to token."""
-        return await self._cache.get(None, self._read_by_id) or {}
-
-    async def _read_by_id(self) -> dict[str, Token]:
-        return {token.id: token for token in await self._read()}
 
 
 class RateLimiter:

@@ -1,7 +1,7 @@
 """Readiness of the service: write probe of the store, and the reasons why it is not ready."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from belated.ledger.engines.outage_log import OutageLog
 from belated.ledger.engines.outages import DISK_FULL, describe_outage
@@ -12,12 +12,6 @@ DISK_FULL_S: Final = 10.0
 """Time in seconds for which the service is not ready after a write failed on a full disk.
 
 The write probe writes little, so it can succeed on a disk that is too full for other writes."""
-
-
-class ProbeResult(NamedTuple):
-    """Result of a write probe."""
-
-    outage: str | None  # reason why the store could not be written to; None if it could
 
 
 class WriteProbe:
@@ -39,24 +33,24 @@ class WriteProbe:
     ) -> None:
         self._write = write
         self._log = log
-        self._cache: SingleFlightCache[None, ProbeResult] = SingleFlightCache(ttl_s=ttl_s)
+        self._cache: SingleFlightCache[None, str] = SingleFlightCache(ttl_s=ttl_s)
 
     async def outage(self) -> str | None:
         """Return the reason why the store cannot be written to; None if it can."""
-        result = await self._cache.get(None, self._probe)
-        assert result is not None
-        return result.outage or self._recent_full_disk()  # the result may be older than the error
+        outage = await self._cache.get(None, self._probe)
+        return outage or self._recent_full_disk()  # the result may be older than the error
 
-    async def _probe(self) -> ProbeResult:
+    async def _probe(self) -> str:
+        """Return the reason why the store could not be written to; an empty text if it could."""
         try:
             await self._write()
         except Exception as error:
             self._log.failed(error)
-            return ProbeResult(str(describe_outage(error)))
+            return str(describe_outage(error))
         outage = self._recent_full_disk()
         if outage is None:
             self._log.succeeded()
-        return ProbeResult(outage)
+        return outage or ""
 
     def _recent_full_disk(self) -> str | None:
         """Return a description of the error if the last write failed on a full disk, else None.

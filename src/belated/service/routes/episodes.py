@@ -3,16 +3,17 @@
 import json
 import random
 from collections.abc import Sequence
-from hashlib import sha256
 
 from fastapi import APIRouter, Request, Response
-from starlette.convertors import Convertor, register_url_convertor
+from starlette.convertors import PathConvertor, register_url_convertor
 
+from belated.client.policies import step_uniform
 from belated.client.wire import Decision, Episode, Receipt, Withdrawal
 from belated.ledger.events import Opened, Withdrawn
 from belated.ledger.outcomes import NotFound, Outcome, Recorded
 from belated.ledger.recording.values import ContentError, parse_index
 from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.bodies import parse_time, read_body, respond
 from belated.service.errors import (
     ApiError,
     check_outcome,
@@ -23,19 +24,17 @@ from belated.service.errors import (
 )
 from belated.service.idempotency import get_keyed
 from belated.service.openapi import json_body
-from belated.service.parsing import parse_time, read_body
-from belated.service.routes.common import get_problem, get_served, respond
 from belated.service.schemas import DecisionRequest, EpisodeId, NewEpisode, ProblemName, Subject
 from belated.service.state import AppState, get_state
 
 IN_PROBLEM = "/v1/problems/{problem}"
 
-router = APIRouter(route_class=AuthorizedRoute)
+router = APIRouter(route_class=AuthorizedRoute, tags=["episodes"])
+withdrawals = APIRouter(route_class=AuthorizedRoute, tags=["withdrawals"])
 
 
 @router.post(
     f"{IN_PROBLEM}/episodes",
-    tags=["episodes"],
     status_code=201,
     response_model=Episode,
     responses={
@@ -43,7 +42,7 @@ router = APIRouter(route_class=AuthorizedRoute)
             "model": Episode,
             "description": "Already opened; the response is the same as the first time.",
         },
-        **error_responses(404, 409, 410, 413),
+        **error_responses(409, 410),
     },
     openapi_extra=json_body(NewEpisode, required=False),
 )
@@ -60,11 +59,12 @@ async def open_episode(problem: ProblemName, request: Request) -> Response:
     """
     is_empty = await request.body() in (b"", b"null")
     new = NewEpisode() if is_empty else await read_body(request, NewEpisode)
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     keyed = get_keyed(request)
     id = keyed.episode if keyed is not None and new.id is None else new.id
     event_time = parse_time(new.event_time)
-    version = (await get_served(state, known)).version
+    version = (await state.served(known)).version
     try:
         event = Opened(known.id, version, new.subject, id, event_time)
     except (ValueError, TypeError) as error:
@@ -80,8 +80,8 @@ async def open_episode(problem: ProblemName, request: Request) -> Response:
     outcome = check_outcome(opening)
     episode = outcome.episode
     assert episode is not None
-    state.ledger_cache.add_episode(episode)
-    policy = await state.policies.document(known, episode.version)
+    state.cache.add_episode(episode)
+    policy = await state.cache.document(known, episode.version)
     if policy is None:
         raise unavailable("The policy cannot be read.")
     head = json.dumps({"episode": episode.id, "version": episode.version})
@@ -93,11 +93,7 @@ async def open_episode(problem: ProblemName, request: Request) -> Response:
 
 
 @router.post(
-    f"{IN_PROBLEM}/decide",
-    tags=["episodes"],
-    response_model=Decision,
-    responses=error_responses(404, 413),
-    openapi_extra=json_body(DecisionRequest),
+    f"{IN_PROBLEM}/decide", response_model=Decision, openapi_extra=json_body(DecisionRequest)
 )
 @require_scope("decide")
 async def decide(problem: ProblemName, request: Request) -> Response:
@@ -106,7 +102,8 @@ async def decide(problem: ProblemName, request: Request) -> Response:
     This is for clients that do not store the policy.
     """
     body = await read_body(request, DecisionRequest)
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     spec = known.spec
     try:
         index = parse_index("state", body.state, spec.state_numbers, spec.factors)
@@ -119,39 +116,20 @@ async def decide(problem: ProblemName, request: Request) -> Response:
         message = f"step must be in 0 .. {spec.horizon - 1}, got {body.step}."
         raise ApiError(422, message, field="step")
     if body.episode is None:
-        served = await get_served(state, known)
+        served = await state.served(known)
         version, policy, u = served.version, served.policy, random.SystemRandom().random()
     else:
-        episode = await state.ledger_cache.episode(body.episode)
+        episode = await state.cache.episode(body.episode)
         if episode is None or episode.problem != known.id:
             raise ApiError(404, "Episode not found in this problem.", field="episode")
-        found = await state.policies.policy(known.id, episode.version)
+        found = await state.cache.policy(known.id, episode.version)
         if found is None:
             raise unavailable("The policy cannot be read.")
         version, policy, u = episode.version, found, step_uniform(body.episode, body.step)
     return respond(Decision(spec.actions[policy.action(body.step, index, u)], version))
 
 
-def step_uniform(episode: str, step: int) -> float:
-    """Return the number in [0, 1) with which the action at a `step` is drawn.
-
-    The number is a hash of `step` and of the id `episode`, so that every call returns the same
-    number, and numbers of different steps are as if drawn from the uniform distribution.
-    `OpenEpisode.act` of the client uses the same number.
-
-    >>> step_uniform("a", 0) == step_uniform("a", 0) != step_uniform("a", 1)
-    True
-    """
-    bits = sha256(f"{step}/{episode}".encode(errors="surrogatepass")).digest()
-    return int.from_bytes(bits[:8], "big") / 2**64 // 2**-53 * 2**-53
-
-
-@router.delete(
-    "/v1/episodes/{episode}",
-    tags=["withdrawals"],
-    response_model=Receipt,
-    responses=error_responses(404),
-)
+@withdrawals.delete("/v1/episodes/{episode}", response_model=Receipt)
 @require_scope("withdraw")
 async def withdraw_episode(episode: EpisodeId, request: Request) -> Response:
     """Remove the data of an episode. The policy is then computed again without this data."""
@@ -162,37 +140,22 @@ async def withdraw_episode(episode: EpisodeId, request: Request) -> Response:
     return respond(outcome_response(outcome)[1])
 
 
-class TextConvertor(Convertor[str]):
-    """Converter of a path parameter that may contain any characters.
-
-    Unlike the converter `path` of Starlette, it also matches line breaks.
-    """
+class TextConvertor(PathConvertor):
+    """Converter of a path parameter that may contain any characters, also line breaks."""
 
     regex = r"[\s\S]*"
-
-    def convert(self, value: str) -> str:
-        """Return `value`, the text in the path."""
-        return value
-
-    def to_string(self, value: str) -> str:
-        """Return `value`, the text in the path."""
-        return value
 
 
 register_url_convertor("text", TextConvertor())
 
 
 # A subject may contain any character, including slashes.
-@router.delete(
-    f"{IN_PROBLEM}/subjects/{{subject:text}}",
-    tags=["withdrawals"],
-    response_model=Withdrawal,
-    responses=error_responses(404),
-)
+@withdrawals.delete(f"{IN_PROBLEM}/subjects/{{subject:text}}", response_model=Withdrawal)
 @require_scope("withdraw")
 async def withdraw_subject(problem: ProblemName, subject: Subject, request: Request) -> Response:
     """Remove the data of a subject in one problem. Repeating the request is safe."""
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     try:
         event = Withdrawn(problem=known.id, subject=subject)
     except (ValueError, TypeError) as error:
@@ -200,7 +163,7 @@ async def withdraw_subject(problem: ProblemName, subject: Subject, request: Requ
     return _withdrawal(state, await state.record(event))
 
 
-@router.delete("/v1/subjects/{subject:text}", tags=["withdrawals"], response_model=Withdrawal)
+@withdrawals.delete("/v1/subjects/{subject:text}", response_model=Withdrawal)
 @require_scope("withdraw")
 async def withdraw_subject_everywhere(subject: Subject, request: Request) -> Response:
     """Remove the data of a subject in all problems. Repeating the request is safe."""

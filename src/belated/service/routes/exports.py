@@ -15,10 +15,8 @@ from starlette.types import Receive, Scope, Send
 from belated.client.wire import LedgerEvent, RejectedRequest
 from belated.ledger.clients.quarantine import QuarantinedRequest
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.errors import error_responses
 from belated.service.export import build_parquet, event_line
 from belated.service.openapi import NDJSON, ndjson_response
-from belated.service.routes.common import get_problem
 from belated.service.schemas import MAX_INT32, ProblemName
 from belated.service.state import AppState, get_state
 
@@ -57,10 +55,7 @@ QUARANTINE: Final = ndjson_response(
 @router.get(
     "/v1/problems/{problem}/events",
     response_class=StreamingResponse,
-    responses={
-        **ndjson_response(LedgerEvent, "One event on each line, in order."),
-        **error_responses(404, 429),
-    },
+    responses=ndjson_response(LedgerEvent, "One event on each line, in order."),
 )
 @require_scope("export")
 async def export_events(
@@ -70,7 +65,8 @@ async def export_events(
 
     To continue an earlier export, set `after` to the last `seq` of that export.
     """
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     events = state.ledger.events(known.id, after=after, limit=limit)
     return stream_lines(state, map(event_line, events))
 
@@ -83,13 +79,13 @@ async def export_events(
             "description": "All events, in order, with bodies in JSON.",
             "content": {PARQUET: {"schema": {"type": "string", "format": "binary"}}},
         },
-        **error_responses(404, 429),
     },
 )
 @require_scope("export")
 async def export_parquet(problem: ProblemName, request: Request) -> StreamingResponse:
     """Export all events of a problem as a Parquet file."""
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     threads = state.export_threads
     with ExitStack() as resources:
         resources.enter_context(threads.export())
@@ -157,7 +153,7 @@ def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
 @router.get(
     "/v1/problems/{problem}/quarantine",
     response_class=StreamingResponse,
-    responses={**QUARANTINE, **error_responses(404, 429)},
+    responses=QUARANTINE,
 )
 @require_scope("export")
 async def read_quarantine(
@@ -168,14 +164,15 @@ async def read_quarantine(
     To continue an earlier export, set `after` to the last `id` of that export. A request that is
     rejected repeatedly is stored once: it keeps its `id`, and `times` is incremented.
     """
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     return _stream(state, state.ledger.quarantine.read(known.id, after=after, limit=limit))
 
 
 @router.get(
     "/v1/quarantine",
     response_class=StreamingResponse,
-    responses={**QUARANTINE, **error_responses(429)},
+    responses=QUARANTINE,
 )
 @require_scope("admin")
 async def read_whole_quarantine(

@@ -15,6 +15,14 @@ from belated.ledger.events import Corrected, Feedback, Lost
 from belated.ledger.outcomes import Invalid
 from belated.ledger.problems import Problem
 from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.bodies import (
+    TooLargeError,
+    parse_feedback,
+    parse_json,
+    parse_time,
+    read_body,
+    respond,
+)
 from belated.service.errors import (
     ApiError,
     FieldError,
@@ -26,15 +34,7 @@ from belated.service.errors import (
     to_api_error,
 )
 from belated.service.openapi import NDJSON, json_body, ndjson_response
-from belated.service.parsing import (
-    TooLargeError,
-    parse_feedback,
-    parse_json,
-    parse_time,
-    read_body,
-)
 from belated.service.quarantine import quarantine
-from belated.service.routes.common import get_problem, respond
 from belated.service.schemas import (
     EXAMPLE_ID,
     EpisodeId,
@@ -56,7 +56,7 @@ ONE_EPISODE: Final[dict[str, Any]] = {
             "model": Receipt,
             "description": "All of it was already recorded with the same content; nothing changes.",
         },
-        **error_responses(404, 409, 410, 413, 415),
+        **error_responses(409, 410, 415),
     },
 }
 """Options of the routes for one episode."""
@@ -144,7 +144,7 @@ def check_content_type(request: Request, expected: str) -> None:
             "One result for each line, in the same order. A result with status 413 and without "
             "episode is the last one: the lines after it were not read.",
         ),
-        **error_responses(404, 413, 415),
+        **error_responses(415),
     },
     openapi_extra={
         "requestBody": {
@@ -166,7 +166,8 @@ async def send_bulk(problem: ProblemName, request: Request) -> StreamingResponse
     send a request. A request that was interrupted may be sent again: lines that were recorded
     before get the status 200, "already recorded", and have no further effect.
     """
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     check_content_type(request, NDJSON)
     results = await BulkRequest(state, known).read(request.stream())
 
@@ -196,7 +197,7 @@ class BulkRequest:
         self._state = state
         self._problem = problem
         self._results: list[bytes] = []
-        self._lines: list[Line] = []  # lines that are not yet recorded
+        self._batch: list[Line] = []  # lines that are not yet recorded
         self._lines_read = 0
         self._lines_answered = 0
 
@@ -207,7 +208,12 @@ class BulkRequest:
         result then states the error; if there are no results yet, the error is raised.
         """
         try:
-            await self._read(stream)
+            async for raw in self._split(stream):
+                if raw.strip():
+                    self._batch.append(parse_line(self._lines_read, raw))
+                if len(self._batch) >= BATCH_LINES:
+                    await self._record()
+            await self._record()
         except (HTTPException, ApiError) as error:
             reason = to_api_error(error, "POST")
             if reason.status == 413:  # record the lines before the error
@@ -216,6 +222,32 @@ class BulkRequest:
                 raise
             await self._break_off(reason, error.size if isinstance(error, TooLargeError) else None)
         return self._results
+
+    async def _split(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the lines of `stream`, and count them. Raises ApiError (413) beyond a limit."""
+        settings, rest = self._state.settings, b""
+        async for chunk in stream:
+            *whole, rest = (rest + chunk).split(b"\n")
+            if len(rest) > settings.max_body_bytes:
+                whole, rest = [*whole, rest], b""
+            for raw in whole:
+                yield self._count(raw)
+        if rest:  # otherwise the last line ends with a newline
+            yield self._count(rest)
+
+    def _count(self, raw: bytes) -> bytes:
+        self._lines_read += 1
+        settings, message = self._state.settings, None
+        if self._lines_read > settings.max_bulk_lines:
+            message = f"Too many lines: at most {settings.max_bulk_lines} are allowed."
+        elif len(raw) > settings.max_body_bytes:
+            message = (
+                f"Line {self._lines_read} too large: "
+                f"at most {settings.max_body_bytes} bytes are allowed."
+            )
+        if message is not None:
+            raise ApiError(413, message)
+        return raw
 
     async def _break_off(self, reason: ApiError, size: dict[str, int] | None) -> None:
         """Add a last result, which states the `reason` why the request ends.
@@ -231,61 +263,27 @@ class BulkRequest:
             )
         self._add_result(line, None, status, error_json(status, message))
 
-    async def _read(self, stream: AsyncIterator[bytes]) -> None:
-        rest = b""
-        async for chunk in stream:
-            *whole, rest = (rest + chunk).split(b"\n")
-            for raw in whole:
-                await self._add_line(raw)
-            if len(rest) > self._state.settings.max_body_bytes:
-                await self._add_line(rest)
-        if rest:  # otherwise the last line ends with a newline
-            await self._add_line(rest)
-        await self._record()
-
-    async def _add_line(self, raw: bytes) -> None:
-        self._lines_read += 1
-        settings = self._state.settings
-        if self._lines_read > settings.max_bulk_lines:
-            message = f"Too many lines: at most {settings.max_bulk_lines} are allowed."
-            raise ApiError(413, message)
-        if len(raw) > settings.max_body_bytes:
-            message = (
-                f"Line {self._lines_read} too large: "
-                f"at most {settings.max_body_bytes} bytes are allowed."
-            )
-            raise ApiError(413, message)
-        if not raw.strip():
-            return
-        self._lines.append(parse_line(self._lines_read, raw))
-        if len(self._lines) >= BATCH_LINES:
-            await self._record()
-
     async def _record(self) -> None:
         """Record the lines that are parsed but not yet recorded, in one transaction."""
-        lines, self._lines = self._lines, []
-        events = []
-        rejections: list[RejectedRequest] = []
+        lines, self._batch = self._batch, []
+        id = self._problem.id
+        rejected = [
+            RejectedRequest(line.error.message, line.content, problem=id)
+            for line in lines
+            if line.error is not None
+        ]
+        if rejected:
+            await quarantine(self._state, rejected)
+        events = [
+            Feedback(line.episode, *parse_feedback(line.content), id)
+            for line in lines
+            if line.episode is not None
+        ]
+        outcomes = iter(await self._state.record(*events) if events else [])
         for line in lines:
-            if line.episode is None:
-                assert line.error is not None
-                rejection = RejectedRequest(
-                    line.error.message, line.content, problem=self._problem.id
-                )
-                rejections.append(rejection)
-                continue
-            content, event_time = parse_feedback(line.content)
-            events.append(Feedback(line.episode, content, event_time, self._problem.id))
-        if rejections:
-            await quarantine(self._state, rejections)
-        outcomes = await self._state.record(*events) if events else []
-        recorded = iter(outcomes)
-        for line in lines:
-            if line.error is not None:
-                response = outcome_response(Invalid(line.error.message, line.error.field))
-            else:
-                response = outcome_response(next(recorded))
-            self._add_result(line.number, line.episode, *response)
+            error = line.error
+            outcome = next(outcomes) if error is None else Invalid(error.message, error.field)
+            self._add_result(line.number, line.episode, *outcome_response(outcome))
 
     def _add_result(
         self, line: int, episode: str | None, status: int, body: dict[str, Any]

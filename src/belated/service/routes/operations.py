@@ -6,9 +6,9 @@ from prometheus_client import CONTENT_TYPE_LATEST
 
 from belated.client.wire import Health, Readiness
 from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.bodies import respond
 from belated.service.dashboard import build_page
 from belated.service.operations.readiness import list_reasons
-from belated.service.routes.common import respond
 from belated.service.state import AppState, get_state
 
 # Routes that need no token, because their responses contain no data of problems.

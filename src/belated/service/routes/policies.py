@@ -7,9 +7,9 @@ from fastapi import APIRouter, Query, Request, Response
 from belated.client.wire import Diff, History, Policy, Status, VersionInfo, Versions
 from belated.ledger.problems import Problem
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.errors import ApiError, error_responses
+from belated.service.bodies import respond
+from belated.service.errors import ApiError
 from belated.service.policies import policy_changes
-from belated.service.routes.common import get_problem, get_served, get_status, respond
 from belated.service.schemas import ProblemName, QueryVersion, Version
 from belated.service.state import AppState, get_state
 from belated.service.status import history_of, status_of
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute,
 # FastAPI cannot infer that the routes with these options read the header If-None-Match.
 POLICY_OPTIONS: Final[dict[str, Any]] = {
     "response_model": Policy,
-    "responses": {304: {"description": "Not modified."}, **error_responses(404)},
+    "responses": {304: {"description": "Not modified."}},
     "openapi_extra": {
         "parameters": [
             {
@@ -38,12 +38,13 @@ POLICY_OPTIONS: Final[dict[str, Any]] = {
 @require_scope("read")
 async def read_policy(problem: ProblemName, request: Request) -> Response:
     """Return the served version of the policy."""
-    state, known = get_state(request), await get_problem(request, problem)
-    served = await get_served(state, known)
+    state = get_state(request)
+    known = await state.problem(problem)
+    served = await state.served(known)
     return await _policy_response(request, state, known, served.version)
 
 
-@router.get("/policy/diff", response_model=Diff, responses=error_responses(404))
+@router.get("/policy/diff", response_model=Diff)
 @require_scope("read")
 async def compare_policies(
     problem: ProblemName,
@@ -52,8 +53,9 @@ async def compare_policies(
     new: Annotated[QueryVersion, Query(alias="to")],
 ) -> Response:
     """Return the differences between the versions `from` and `to` of the policy."""
-    state, known = get_state(request), await get_problem(request, problem)
-    before, after = [await state.policies.policy(known.id, version) for version in (old, new)]
+    state = get_state(request)
+    known = await state.problem(problem)
+    before, after = [await state.cache.policy(known.id, version) for version in (old, new)]
     if before is None or after is None:
         raise version_not_found(old if before is None else new)
     changes = await state.query_threads.run(policy_changes, known.spec, before, after)
@@ -64,20 +66,22 @@ async def compare_policies(
 @require_scope("read")
 async def read_version(problem: ProblemName, version: Version, request: Request) -> Response:
     """Return one version of the policy. A published version never changes."""
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     return await _policy_response(request, state, known, version)
 
 
-@router.get("/versions", response_model=Versions, responses=error_responses(404))
+@router.get("/versions", response_model=Versions)
 @require_scope("read")
 async def list_versions(problem: ProblemName, request: Request) -> Response:
     """Return all versions of the policy, oldest first."""
-    state, known = get_state(request), await get_problem(request, problem)
+    state = get_state(request)
+    known = await state.problem(problem)
     versions = await state.query_threads.run(state.ledger.policies.versions, known.id)
     return respond(Versions([VersionInfo(**vars(version)) for version in versions]))
 
 
-@router.get("/status", response_model=Status, responses=error_responses(404))
+@router.get("/status", response_model=Status)
 @require_scope("read")
 async def read_status(problem: ProblemName, request: Request) -> Response:
     """Return the status of a problem.
@@ -85,13 +89,14 @@ async def read_status(problem: ProblemName, request: Request) -> Response:
     The status includes the number of episodes in flight, its upper bound psi, the ages of these
     episodes, and the served version.
     """
-    state, known = get_state(request), await get_problem(request, problem)
-    serving = (await get_served(state, known)).state
-    fold = await get_status(state, known)
+    state = get_state(request)
+    known = await state.problem(problem)
+    serving = (await state.served(known)).state
+    fold = await state.status(known)
     return respond(status_of(known.name, serving, fold, now=state.ledger.store.now()))
 
 
-@router.get("/history", response_model=History, responses=error_responses(404))
+@router.get("/history", response_model=History)
 @require_scope("read")
 async def read_history(problem: ProblemName, request: Request) -> Response:
     """Return the history of a problem: statistics of its episodes by time and by version.
@@ -100,8 +105,8 @@ async def read_history(problem: ProblemName, request: Request) -> Response:
     is complete. The statistics by time also contain delays. The statistics by version also contain
     mean returns, that is, means of the sum of rewards of an episode.
     """
-    known = await get_problem(request, problem)
-    return respond(history_of(known.name, await get_status(get_state(request), known)))
+    known = await get_state(request).problem(problem)
+    return respond(history_of(known.name, await get_state(request).status(known)))
 
 
 async def _policy_response(
@@ -111,7 +116,7 @@ async def _policy_response(
 
     Raises ApiError (404) if the version does not exist.
     """
-    document = await state.policies.document(problem, version)
+    document = await state.cache.document(problem, version)
     if document is None:
         raise version_not_found(version)
     headers = {"ETag": document.etag, "Cache-Control": "private, no-cache"}

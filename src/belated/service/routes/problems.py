@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from typing import Annotated, Any, Final
+from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import JSONResponse
@@ -16,6 +16,7 @@ from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner
 from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.bodies import parse_body, read_body, respond
 from belated.service.errors import (
     ApiError,
     check_outcome,
@@ -24,8 +25,6 @@ from belated.service.errors import (
     outcome_response,
 )
 from belated.service.openapi import json_body
-from belated.service.parsing import parse_body, read_body
-from belated.service.routes.common import get_problem, get_served, respond
 from belated.service.schemas import (
     NewProblem,
     Problem,
@@ -37,17 +36,19 @@ from belated.service.schemas import (
 from belated.service.state import AppState, get_state
 from belated.service.status import serving_state
 
-router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute)
+router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["problems"])
+controls = APIRouter(
+    prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["controls"]
+)
 
 
 @router.post(
     "",
-    tags=["problems"],
     status_code=201,
     response_model=Problem,
     responses={
         200: {"model": Problem, "description": "Already defined in the same way."},
-        **error_responses(409, 413),
+        **error_responses(409),
     },
     openapi_extra=json_body(NewProblem),
 )
@@ -65,12 +66,12 @@ async def define_problem(request: Request) -> Response:
     async with asyncio.timeout(state.settings.slow_timeout_s), state.defining:
         await state.query_threads.run(_check_limits, state, spec)
         outcome = check_outcome((await state.record(Defined(spec)))[0])
-    state.ledger_cache.add_problem(LedgerProblem(outcome.seq, spec))
+    state.cache.add_problem(LedgerProblem(outcome.seq, spec))
     await state.record(Published(outcome.seq, 1, policy))
     return await run(JSONResponse, spec.body, 201 if isinstance(outcome, Recorded) else 200)
 
 
-@router.get("", tags=["problems"], response_model=Problems)
+@router.get("", response_model=Problems)
 @require_scope("read", all_problems=True)
 async def list_problems(
     request: Request,
@@ -85,11 +86,11 @@ async def list_problems(
     return await state.query_threads.run(_list_problems, state.ledger, archived, only)
 
 
-@router.get("/{problem}", tags=["problems"], response_model=Problem, responses=error_responses(404))
+@router.get("/{problem}", response_model=Problem)
 @require_scope("read")
 async def read_problem(problem: ProblemName, request: Request) -> Response:
     """Return the definition of a problem."""
-    spec = (await get_problem(request, problem)).spec
+    spec = (await get_state(request).problem(problem)).spec
     return await get_state(request).query_threads.run(lambda: JSONResponse(spec.body))
 
 
@@ -165,35 +166,21 @@ def _count_cells(spec: ProblemSpec) -> int:
     return spec.horizon * len(spec.states) * len(spec.actions)
 
 
-CONTROL: Final[dict[str, Any]] = {
-    "tags": ["controls"],
-    "response_model": ServingState,
-    "responses": error_responses(404, 413),
-}
-"""Options of the routes that control which version is served."""
-ARCHIVING: Final[dict[str, Any]] = {
-    "tags": ["controls"],
-    "response_model": Receipt,
-    "responses": error_responses(404),
-}
-"""Options of the routes that archive problems."""
-
-
-@router.post("/{problem}/freeze", **CONTROL)
+@controls.post("/freeze", response_model=ServingState)
 @require_scope("admin")
 async def freeze(problem: ProblemName, request: Request) -> Response:
     """Keep serving the current version, even when newer versions are published."""
     return await _control(request, problem, "freeze")
 
 
-@router.post("/{problem}/unfreeze", **CONTROL)
+@controls.post("/unfreeze", response_model=ServingState)
 @require_scope("admin")
 async def unfreeze(problem: ProblemName, request: Request) -> Response:
     """Serve the newest version again, unless shadow mode is on."""
     return await _control(request, problem, "unfreeze")
 
 
-@router.post("/{problem}/rollback", **CONTROL, openapi_extra=json_body(RollBack))
+@controls.post("/rollback", response_model=ServingState, openapi_extra=json_body(RollBack))
 @require_scope("admin")
 async def roll_back(problem: ProblemName, request: Request) -> Response:
     """Serve an earlier version until the problem is unfrozen."""
@@ -201,7 +188,7 @@ async def roll_back(problem: ProblemName, request: Request) -> Response:
     return await _control(request, problem, "roll_back", body.version)
 
 
-@router.post("/{problem}/shadow", **CONTROL, openapi_extra=json_body(Shadow))
+@controls.post("/shadow", response_model=ServingState, openapi_extra=json_body(Shadow))
 @require_scope("admin")
 async def shadow(problem: ProblemName, request: Request) -> Response:
     """Turn shadow mode on or off. In shadow mode, new versions are published but not served."""
@@ -209,7 +196,7 @@ async def shadow(problem: ProblemName, request: Request) -> Response:
     return await _control(request, problem, "shadow_on" if body.on else "shadow_off")
 
 
-@router.post("/{problem}/archive", **ARCHIVING)
+@controls.post("/archive", response_model=Receipt)
 @require_scope("admin")
 async def archive(problem: ProblemName, request: Request) -> Response:
     """Archive a problem: no episodes can be opened, and lists omit it.
@@ -219,7 +206,7 @@ async def archive(problem: ProblemName, request: Request) -> Response:
     return await _archive(request, problem, "archive")
 
 
-@router.post("/{problem}/unarchive", **ARCHIVING)
+@controls.post("/unarchive", response_model=Receipt)
 @require_scope("admin")
 async def unarchive(problem: ProblemName, request: Request) -> Response:
     """Unarchive a problem: episodes can be opened again, and lists include the problem."""
@@ -227,7 +214,7 @@ async def unarchive(problem: ProblemName, request: Request) -> Response:
 
 
 async def _archive(request: Request, name: str, action: Action) -> Response:
-    problem = await get_problem(request, name)
+    problem = await get_state(request).problem(name)
     event = Control(problem.id, action, by=request.state.caller)
     [outcome] = await get_state(request).record(event)
     return respond(outcome_response(check_outcome(outcome))[1])
@@ -236,8 +223,9 @@ async def _archive(request: Request, name: str, action: Action) -> Response:
 async def _control(
     request: Request, name: str, action: Action, version: int | None = None
 ) -> Response:
-    state, problem = get_state(request), await get_problem(request, name)
+    state = get_state(request)
+    problem = await state.problem(name)
     event = Control(problem.id, action, version, by=request.state.caller)
     check_outcome((await state.record(event))[0])
-    state.policies.invalidate(problem.id)
-    return respond(serving_state((await get_served(state, problem)).state))
+    state.cache.forget_served(problem.id)
+    return respond(serving_state((await state.served(problem)).state))

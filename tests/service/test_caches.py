@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 import pytest
 
-from belated.service.caches import BatchedLookup, BoundedDict, SingleFlightCache
+import ledger_samples as samples
+from belated.ledger import Ledger
+from belated.service.caches import BatchedLookup, BoundedDict, LedgerCache, SingleFlightCache
 
 
 class Source:
@@ -239,5 +242,27 @@ def test_a_cancelled_caller_of_a_batched_lookup_does_not_affect_others() -> None
         await asyncio.sleep(0.001)
         database.go.release()
         assert await other == 1
+
+    asyncio.run(go())
+
+
+def test_a_version_is_serialized_once(ledger: Ledger) -> None:
+    problem = ledger.problem(samples.defined(ledger))
+    assert problem is not None
+    done: list[str] = []
+
+    async def run_in_thread(do: Callable[..., Any], *given: Any) -> Any:
+        done.append(do.__name__)
+        await asyncio.sleep(0)
+        return do(*given)
+
+    async def go() -> None:
+        document = LedgerCache(ledger, run_in_thread, ttl_s=2.0).document
+        documents = await asyncio.gather(*(document(problem, 1) for _ in range(5)))
+        assert len(set(documents)) == 1
+        assert documents[0] is not None
+        assert await document(problem, 2) is None
+        assert await document(problem, 1) == documents[0]
+        assert done == ["policy", "of", "policy"]
 
     asyncio.run(go())

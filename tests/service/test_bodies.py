@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.ledger.recording.content import ContentError, UnusableContent, parse_content
+from belated.service.bodies import parse_feedback, parse_time
 from belated.service.errors import ApiError
-from belated.service.parsing import parse_feedback, parse_time
 from histories import make_spec
 
 SPEC = make_spec()
