@@ -3,20 +3,24 @@
 import os
 import threading
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Final, Literal, Unpack
+from typing import Any, Final, Literal, Self, TypeVar, Unpack
 
 from belated.check import check_integer
 from belated.mdp.model import MDP
 from belated.options import accepts, name_with_options, part_name, requires_keywords
 from belated.progress import Progress
 from belated.randomness import check_seed
+from belated.simulation.compiled_run import OnProgress
 from belated.simulation.reporting import OnCheckpoint, RunSoFar, check_callback
 from belated.simulation.run import Run
 from belated.simulation.simulation import Simulation, SimulationArguments, parse_simulation
+
+T = TypeVar("T")
 
 Device = Literal["cpu", "gpu"]
 """Processor that computes the runs of sweeps and tables of calibrated scales."""
@@ -137,29 +141,38 @@ def run_seeds(
     Interrupted
         On Ctrl-C. The exception holds the finished runs.
     """
-    pool = RunPool(simulation, seeds, on_checkpoint)
+    if on_checkpoint is not None:
+        check_callback(on_checkpoint)
     scale = getattr(simulation.base, "scale", None)  # names each trial of a calibration
     names = [
         part_name(simulation.base),
         *([f"scale {scale:g}"] if isinstance(scale, int | float) else []),
     ]
     title = f"Simulating {', '.join([*names, name_with_options(simulation.updater)])}"
+    total = simulation.episodes * len(seeds)
+    checkpoints: SimpleQueue[RunSoFar] = SimpleQueue()
+    own: dict[str, Any] = {} if on_checkpoint is None else {"on_checkpoint": checkpoints.put}
+    futures: list[Future[Run]] = []
     try:
-        try:
-            compile_engine(simulation, seeds[0])
-            total = simulation.episodes * len(seeds)
-            with Progress(title, total=total, shown=progress) as shown:
-                pool.start(threads)
-                while not pool.wait(POLL_INTERVAL_S):
-                    pool.report()
-                    shown.update(sum(pool.played))
-                pool.report()
-                shown.update(total)
-        finally:
-            pool.stop()
+        compile_engine(simulation, seeds[0])
+        with Progress(title, total=total, shown=progress) as shown, RunThreads(threads) as pool:
+            for i, seed in enumerate(seeds):
+                futures.append(pool.submit(i, partial(simulation.run, seed, **own)))
+            pending = set(futures)
+            while pending:
+                done, pending = wait(futures, timeout=POLL_INTERVAL_S, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()  # raises the exception of a run that has failed
+                with suppress(Empty):
+                    while on_checkpoint is not None:
+                        on_checkpoint(checkpoints.get_nowait())
+                played = sum(pool.played.copy().values())
+                shown.update(simulation.episodes * len(done) + played)
     except KeyboardInterrupt:
-        raise Interrupted(pool.finished(), len(seeds)) from None
-    return pool.finished()
+        ended = [future for future in futures if future.done() and not future.cancelled()]
+        finished = [future.result() for future in ended if future.exception() is None]
+        raise Interrupted(finished, len(seeds)) from None
+    return [future.result() for future in futures]
 
 
 def compile_engine(simulation: Simulation, seed: int) -> None:
@@ -214,78 +227,48 @@ class Stop(BaseException):
     """
 
 
-class RunPool:
-    """Pool of threads that runs one simulation with several seeds and can be stopped.
+class RunThreads:
+    """Threads that compute runs, count the episodes played, and can be stopped.
+
+    At the end of a `with` block, all unfinished computations are stopped, and their threads have
+    ended.
 
     Parameters
     ----------
-    simulation : Simulation
-        Simulation to run.
-    seeds : sequence of int
-        Seeds of the runs.
-    on_checkpoint : callable, optional
-        Function that `report` calls for each checkpoint of each run.
+    threads : int, optional
+        Number of threads; by default the number of processors.
     """
 
-    def __init__(
-        self,
-        simulation: Simulation,
-        seeds: Sequence[int],
-        on_checkpoint: OnCheckpoint | None = None,
-    ) -> None:
-        self.simulation = simulation
-        self.seeds = seeds
-        self.played = [0] * len(seeds)  # number of episodes of each run played so far
-        self.runs: list[Run | None] = [None] * len(seeds)
-        self.futures: list[Future[None]] = []
-        self.executor: ThreadPoolExecutor | None = None
+    def __init__(self, threads: int | None) -> None:
+        count = threads or os.cpu_count() or 1
+        self.executor = ThreadPoolExecutor(count, thread_name_prefix="belated")
         self.stopped = threading.Event()
-        if on_checkpoint is not None:
-            check_callback(on_checkpoint)
-        self.on_checkpoint = on_checkpoint
-        self.checkpoints: SimpleQueue[RunSoFar] = SimpleQueue()
+        self.played: dict[Any, int] = {}
+        """Map from the key of each running computation to the number of episodes played."""
 
-    def start(self, threads: int) -> None:
-        """Submit all runs to a pool of `threads` threads."""
-        self.executor = ThreadPoolExecutor(threads, thread_name_prefix="belated")
-        for i in range(len(self.seeds)):
-            self.futures.append(self.executor.submit(self._run, i))
+    def submit(self, key: Any, compute: Callable[[OnProgress], T]) -> "Future[T]":
+        """Start a computation, and return the future of its result.
 
-    def _run(self, i: int) -> None:
+        `compute` is called in a thread with a function, to which it must pass the number of
+        episodes played since its last call. `key` identifies the computation in `played`.
+        """
+
         def on_progress(episodes: int) -> None:
             if self.stopped.is_set():
                 raise Stop
-            self.played[i] += episodes
+            self.played[key] = self.played.get(key, 0) + episodes
 
-        if self.on_checkpoint is None:
-            self.runs[i] = self.simulation.run(self.seeds[i], on_progress)
-        else:
-            queue = self.checkpoints
-            self.runs[i] = self.simulation.run(self.seeds[i], on_progress, on_checkpoint=queue.put)
+        def run() -> T:
+            try:
+                return compute(on_progress)
+            finally:
+                self.played.pop(key, None)
 
-    def report(self) -> None:
-        """Call `on_checkpoint` in the current thread for all checkpoints since the last call."""
-        if self.on_checkpoint is not None:
-            with suppress(Empty):
-                while True:
-                    self.on_checkpoint(self.checkpoints.get_nowait())
+        return self.executor.submit(run)
 
-    def wait(self, seconds: float) -> bool:
-        """Wait at most `seconds` and return whether all runs are finished.
+    def __enter__(self) -> Self:
+        return self
 
-        If a run has failed, its exception is raised here.
-        """
-        done, pending = wait(self.futures, timeout=seconds, return_when=FIRST_EXCEPTION)
-        for future in done:
-            future.result()
-        return not pending
-
-    def stop(self) -> None:
-        """Stop all unfinished runs and wait until their threads have ended."""
+    def __exit__(self, *error: object) -> None:
         self.stopped.set()
-        if self.executor is not None:
-            self.executor.shutdown(cancel_futures=True)
-
-    def finished(self) -> list[Run]:
-        """Return the finished runs, in the order of the seeds."""
-        return [run for run in self.runs if run is not None]
+        self.executor.shutdown(cancel_futures=True)

@@ -1,17 +1,16 @@
 """Computation of the unfinished cells of a sweep. Each cell is stored as soon as it is finished."""
 
-import os
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol, get_args
 
 from belated.check import check_choice
 from belated.progress import Progress
-from belated.simulation.many import Device, Stop, compile_engine
+from belated.simulation.many import Device, RunThreads, compile_engine
 from belated.simulation.run import Run
 from belated.sweep.cell import Cell
 from belated.sweep.cost import SweepWork
@@ -136,39 +135,21 @@ def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> Ti
 
 
 class CellThreads:
-    """Pool of threads that computes cells on the CPU.
+    """Pool of threads that computes cells on the CPU."""
 
-    When the event `stopped` is set, the computation of running cells is aborted.
-    """
-
-    def __init__(self, executor: ThreadPoolExecutor) -> None:
-        self.executor = executor
-        self.stopped = threading.Event()
-        self.progress: dict[str, int] = {}  # simulated episodes by id of a running cell
+    def __init__(self, threads: RunThreads) -> None:
+        self.threads = threads
 
     def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
         """Start to compute `cells`, and return a map from the future of each cell to the cell.
 
         The result of a future is the runs of the cell and their computing time in seconds.
         """
-        return {self.executor.submit(self._run, cell): cell for cell in cells}
+        return {self.threads.submit(cell.id, partial(run_cell, cell)): cell for cell in cells}
 
     def running(self) -> dict[str, int]:
         """Return a map from the id of each running cell to its number of simulated episodes."""
-        return self.progress.copy()
-
-    def _run(self, cell: Cell) -> TimedRuns:
-        self.progress[cell.id] = 0
-
-        def on_progress(episodes: int) -> None:
-            if self.stopped.is_set():
-                raise Stop
-            self.progress[cell.id] += episodes
-
-        try:
-            return run_cell(cell, on_progress)
-        finally:
-            del self.progress[cell.id]
+        return self.threads.played.copy()
 
 
 @contextmanager
@@ -184,9 +165,8 @@ def open_pool(threads: int | None, scheduler: str | None, device: Device = "cpu"
         with dask_pool(scheduler, device) as workers:
             yield workers
         return
-    executor = ThreadPoolExecutor(threads or os.cpu_count() or 1, thread_name_prefix="belated")
-    pool = CellThreads(executor)
-    try:
+    with RunThreads(threads) as own:
+        pool = CellThreads(own)
         if device == "gpu":
             from belated.sweep.on_gpu import gpu_pool
 
@@ -194,6 +174,3 @@ def open_pool(threads: int | None, scheduler: str | None, device: Device = "cpu"
                 yield both
         else:
             yield pool
-    finally:
-        pool.stopped.set()
-        executor.shutdown(cancel_futures=True)
