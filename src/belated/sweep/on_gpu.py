@@ -1,14 +1,13 @@
 """Computation of cells on a GPU. Cells that the GPU engine does not support run on the CPU."""
 
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 
 from belated.episode import Ints
-from belated.simulation.many import Stop
+from belated.simulation.many import RunThreads, Stop
 from belated.sweep.cell import Cell
 from belated.sweep.sweep import CellThreads, TimedRuns, run_cell
 
@@ -103,14 +102,13 @@ class GpuPool:
     ----------
     threads : CellThreads
         Pool for the cells that run on the CPU.
-    executor : ThreadPoolExecutor
+    driver : RunThreads
         One thread, which drives the GPU.
     """
 
-    def __init__(self, threads: CellThreads, executor: ThreadPoolExecutor) -> None:
+    def __init__(self, threads: CellThreads, driver: RunThreads) -> None:
         self.threads = threads
-        self.executor = executor
-        self.stopped = threading.Event()
+        self.driver = driver
         self.progress: dict[str, int] = {}  # simulated episodes by id of a running cell
 
     def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
@@ -126,7 +124,7 @@ class GpuPool:
         explain_cpu(list(others.values()), f"{len(cells)} cells")
         futures: dict[Cell, Future[TimedRuns]] = {cell: Future() for cell in on_gpu}
         if on_gpu:
-            self.executor.submit(self._run, futures)
+            self.driver.executor.submit(self._run, futures)
         pending = self.threads.submit_all(list(others))
         pending.update({future: cell for cell, future in futures.items()})
         return pending
@@ -141,7 +139,7 @@ class GpuPool:
             futures[cell].set_result(runs)
 
         def on_progress(played: Mapping[str, int]) -> None:
-            if self.stopped.is_set():
+            if self.driver.stopped.is_set():
                 raise Stop
             for id, episodes in played.items():
                 self.progress[id] = self.progress.get(id, 0) + episodes
@@ -160,10 +158,5 @@ def gpu_pool(threads: CellThreads) -> Iterator[GpuPool]:
 
     Cells that the GPU engine does not support are computed by the pool `threads`.
     """
-    executor = ThreadPoolExecutor(1, thread_name_prefix="belated-gpu")
-    pool = GpuPool(threads, executor)
-    try:
-        yield pool
-    finally:
-        pool.stopped.set()
-        executor.shutdown(cancel_futures=True)
+    with RunThreads(1) as driver:
+        yield GpuPool(threads, driver)
