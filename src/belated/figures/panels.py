@@ -228,11 +228,11 @@ class PanelFigure:
         handles = self.legend_entries()
         longest = max(len(str(handle.get_label())) for handle in handles)
         entry_width = max(LEGEND_ENTRY_SIZE_IN[0], LEGEND_HANDLE_IN + LEGEND_CHAR_IN * longest)
-        entries_per_row = max(1, int(width / entry_width))
+        legend_rows = -(-len(handles) // max(1, int(width / entry_width)))
         titles = [wrap(panel, PANEL_TITLE_CHARS) for panel in self.panels]
         title_lines = max(panel.count("\n") for panel in titles)
         text_height = 0.06 + FOOTER_CHAR_SIZE_IN[1] * len(text)
-        foot = text_height + LEGEND_ENTRY_SIZE_IN[1] * -(-len(handles) // entries_per_row)
+        foot = text_height + LEGEND_ENTRY_SIZE_IN[1] * legend_rows
         panel_height = SINGLE_PANEL_HEIGHT_IN if len(self.panels) == 1 else PANEL_SIZE_IN[1]
         height = foot + 0.3 + (panel_height + TITLE_LINE_IN * title_lines) * rows + 0.3
         figure = make()
@@ -255,7 +255,7 @@ class PanelFigure:
             handles=handles,
             loc="upper center",
             bbox_to_anchor=(0.5, foot / height),
-            ncols=entries_per_row,
+            ncols=-(-len(handles) // legend_rows),
             frameon=False,
             borderaxespad=0,
         )
