@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from belated.simulation.run import Run
-from belated.sweep.bands import Band, axis_limit, band
+from belated.sweep.bands import Band, axis_limit, band, curve_band
 
 
 def run_with(seed, episode, regret):
@@ -80,3 +80,22 @@ def test_an_axis_is_not_cut_where_half_of_the_lines_would_leave():
 def test_lines_without_regret_do_not_cut_the_axis_to_nothing():
     lines = {"Active": flat(0, 0), "Lazy": flat(0, 0), "Explicit": flat(50, 100)}
     assert axis_limit({"Constant": lines}) is None
+
+
+def test_runs_with_different_checkpoints_are_rejected():
+    columns = {
+        "seed": np.array([3, 3, 4, 4]),
+        "episode": np.array([1, 2, 1, 3]),
+        "regret": np.ones(4),
+    }
+    with pytest.raises(
+        ValueError,
+        match=r"^The runs of a band must have the same checkpoints; those of seeds 3 to 4",
+    ):
+        curve_band(columns)
+
+
+def test_an_incomplete_run_is_rejected():
+    columns = {"seed": np.array([3, 3, 4]), "episode": np.array([1, 2, 1]), "regret": np.ones(3)}
+    with pytest.raises(ValueError, match="must have the same checkpoints"):
+        curve_band(columns)
