@@ -82,7 +82,7 @@ def test_lines_without_regret_do_not_cut_the_axis_to_nothing():
     assert axis_limit({"Constant": lines}) is None
 
 
-def test_runs_with_different_checkpoints_are_rejected():
+def test_stored_runs_with_different_checkpoints_are_rejected():
     columns = {
         "seed": np.array([3, 3, 4, 4]),
         "episode": np.array([1, 2, 1, 3]),
