@@ -2,7 +2,7 @@
 
 import json
 import reprlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import cached_property
@@ -10,7 +10,6 @@ from typing import Any, Final
 
 import numpy as np
 import sqlalchemy as sa
-from numpy.typing import ArrayLike
 
 from belated.check import check_integer, check_name, check_text
 from belated.episode import Floats, Shape
@@ -71,9 +70,11 @@ class Part:
             ) from None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ProblemSpec:
     """Immutable specification of a decision problem and of its learner.
+
+    Values may be given in other forms, such as lists for tuples; they are checked and converted.
 
     Parameters
     ----------
@@ -139,69 +140,48 @@ class ProblemSpec:
     allowed: AllowedNames | list[AllowedNames] | None = None
     state_factors: list[dict[str, Any]] | None = None
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        states: Sequence[str] | Mapping[str, Sequence[str | int]],
-        actions: tuple[str, ...] | list[str],
-        horizon: int,
-        rewards: ArrayLike | None,
-        base: Part,
-        updater: Part,
-        episodes: int,
-        stages: str = "each",
-        late: Late = "everything",
-        reward_bonus: str = "hoeffding",
-        seed: int = 0,
-        reward_range: Sequence[float] | None = None,
-        terminal: Sequence[str] | None = None,
-        allowed: object = None,
-        state_factors: Sequence[Mapping[str, Any]] | None = None,
-    ) -> None:
-        for role, part in (("base", base), ("updater", updater)):
-            if not isinstance(part, Part):
-                raise TypeError(f"{role} must be a Part(name, options), got {part!r}.")
-        if late not in ("everything", "rewards"):
-            raise ValueError(f"late must be one of everything, rewards, got {late!r}.")
-        if late == "rewards" and rewards is not None:
+    def __post_init__(self) -> None:
+        for role in ("base", "updater"):
+            if not isinstance(getattr(self, role), Part):
+                raise TypeError(
+                    f"{role} must be a Part(name, options), got {getattr(self, role)!r}."
+                )
+        if self.late not in ("everything", "rewards"):
+            raise ValueError(f"late must be one of everything, rewards, got {self.late!r}.")
+        if self.late == "rewards" and self.rewards is not None:
             raise ValueError("late is 'rewards', but the rewards are known; give rewards=None.")
-        states, factors = check_states(states, state_factors)
-        actions = check_names("actions", actions)
-        terminal = check_terminal(terminal, states)
-        horizon = check_integer("horizon", horizon, 1)
-        values: dict[str, Any] = {
-            "name": check_name("name", name),
-            "states": states,
-            "actions": actions,
-            "horizon": horizon,
-            "base": base,
-            "updater": updater,
-            "episodes": check_integer("episodes", episodes, 1),
-            "stages": check_text("stages", stages),
-            "late": late,
-            "reward_bonus": check_text("reward_bonus", reward_bonus),
-            "seed": check_integer("seed", seed, 0),
-            "reward_range": None if reward_range is None else check_range(reward_range),
-            "terminal": terminal,
-            "allowed": check_allowed(allowed, states, actions, horizon),
-            "state_factors": factors,
-        }
-        for key, value in values.items():
-            object.__setattr__(self, key, value)
-        low = 0.0 if self.reward_range is None else self.reward_range[0]
-        if terminal and low:
+        states, factors = check_states(self.states, self.state_factors)
+        self._set(
+            states=states, state_factors=factors, actions=check_names("actions", self.actions)
+        )
+        self._set(
+            terminal=check_terminal(self.terminal, states),
+            horizon=check_integer("horizon", self.horizon, 1),
+            name=check_name("name", self.name),
+            episodes=check_integer("episodes", self.episodes, 1),
+            stages=check_text("stages", self.stages),
+            reward_bonus=check_text("reward_bonus", self.reward_bonus),
+            seed=check_integer("seed", self.seed, 0),
+        )
+        if self.reward_range is not None:
+            self._set(reward_range=check_range(self.reward_range))
+        self._set(allowed=check_allowed(self.allowed, states, self.actions, self.horizon))
+        if self.terminal and self.reward_range is not None and self.reward_range[0]:
             raise ValueError(
                 "reward_range must begin at 0 in a problem with terminal states, since an episode "
-                f"that has ended receives 0; got {list(self.reward_range or ())}."
+                f"that has ended receives 0; got {list(self.reward_range)}."
             )
-        table = None if rewards is None else check_rewards(rewards, self.shape, self.reward_range)
-        if table is not None and table[..., self.shape.is_terminal, :].any():
-            raise ValueError(
-                "rewards must be 0 in terminal states, since an episode that has ended receives "
-                "nothing; a reward for reaching such a state belongs to the step before."
-            )
-        object.__setattr__(self, "rewards", table)
+        if self.rewards is not None:
+            self._set(rewards=check_rewards(self.rewards, self.shape, self.reward_range))
+            if self.rewards[..., self.shape.is_terminal, :].any():
+                raise ValueError(
+                    "rewards must be 0 in terminal states, since an episode that has ended receives "
+                    "nothing; a reward for reaching such a state belongs to the step before."
+                )
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
 
     @cached_property
     def shape(self) -> Shape:
