@@ -141,20 +141,18 @@ class ProblemSpec:
     state_factors: list[dict[str, Any]] | None = None
 
     def __post_init__(self) -> None:
-        for role in ("base", "updater"):
-            if not isinstance(getattr(self, role), Part):
-                raise TypeError(
-                    f"{role} must be a Part(name, options), got {getattr(self, role)!r}."
-                )
+        for role, part in (("base", self.base), ("updater", self.updater)):
+            if not isinstance(part, Part):
+                raise TypeError(f"{role} must be a Part(name, options), got {part!r}.")
         if self.late not in ("everything", "rewards"):
             raise ValueError(f"late must be one of everything, rewards, got {self.late!r}.")
         if self.late == "rewards" and self.rewards is not None:
             raise ValueError("late is 'rewards', but the rewards are known; give rewards=None.")
         states, factors = check_states(self.states, self.state_factors)
         self._set(
-            states=states, state_factors=factors, actions=check_names("actions", self.actions)
-        )
-        self._set(
+            states=states,
+            state_factors=factors,
+            actions=check_names("actions", self.actions),
             terminal=check_terminal(self.terminal, states),
             horizon=check_integer("horizon", self.horizon, 1),
             name=check_name("name", self.name),
@@ -175,8 +173,9 @@ class ProblemSpec:
             self._set(rewards=check_rewards(self.rewards, self.shape, self.reward_range))
             if self.rewards[..., self.shape.is_terminal, :].any():
                 raise ValueError(
-                    "rewards must be 0 in terminal states, since an episode that has ended receives "
-                    "nothing; a reward for reaching such a state belongs to the step before."
+                    "rewards must be 0 in terminal states, since an episode that has ended "
+                    "receives nothing; a reward for reaching such a state belongs to the step "
+                    "before."
                 )
 
     def _set(self, **values: Any) -> None:
