@@ -97,7 +97,7 @@ from .simulation.run import Run as Run
 from .simulation.simulation import simulate as simulate
 from .survival.dependence import DependenceTest as DependenceTest
 from .survival.estimate import DelayEstimate as DelayEstimate
-from .survival.follow_up import NeverShare as NeverShare
+from .survival.estimate import NeverShare as NeverShare
 from .survival.kaplan_meier import Estimate as Estimate
 from .survival.kaplan_meier import KaplanMeier as KaplanMeier
 from .survival.lateness import Lateness as Lateness

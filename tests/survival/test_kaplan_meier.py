@@ -9,8 +9,7 @@ from scipy import stats
 
 from belated.episode import Bools, Floats
 from belated.survival.duration_counts import DurationCounts, group_of, largest_in
-from belated.survival.estimate import estimate_delay, estimate_from_counts
-from belated.survival.follow_up import never_share
+from belated.survival.estimate import estimate_delay, estimate_from_counts, never_share
 from belated.survival.kaplan_meier import kaplan_meier
 from survival.cohorts import covered
 

@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 
 from belated.check import check_integer
 from belated.survival.dependence import Cohorts, DependenceTest, all_tests
-from belated.survival.estimate import DelayEstimate, Unit, estimate_delay
+from belated.survival.estimate import DelayEstimate, Tail, Unit, estimate_delay
 from belated.survival.kaplan_meier import Bands
-from belated.survival.law import Tail
 from belated.survival.records import DelayRecords, HasDelayRecords, records_of, records_of_rows
 
 if TYPE_CHECKING:
