@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.checks.backups import declares_reads
-from belated.checks.comparisons import first_difference
-from belated.checks.samples import random_world
+from belated.checks.samples import first_difference, random_world
 from belated.compiled import JIT
 from belated.learner.backup import Row, Stage, backup, mean
 from belated.learner.bases import BackupRule

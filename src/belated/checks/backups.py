@@ -7,10 +7,10 @@ from typing import Final
 
 import numpy as np
 
-from belated.checks.comparisons import compile_obstacle
 from belated.checks.plans import Shapes
 from belated.checks.samples import (
     EPISODES,
+    compile_obstacle,
     current_plan,
     make_learner,
     plans_equal,

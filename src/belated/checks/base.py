@@ -7,9 +7,15 @@ from typing import Final
 
 from belated.checks import plans
 from belated.checks.backups import declares_reads, runs_compiled, with_smaller_bonuses
-from belated.checks.comparisons import fastest_engine, require_equal_runs, require_restorable
 from belated.checks.plans import Shapes
-from belated.checks.samples import SHAPES, random_world, sample_case
+from belated.checks.samples import (
+    SHAPES,
+    fastest_engine,
+    random_world,
+    require_equal_runs,
+    require_restorable,
+    sample_case,
+)
 from belated.checks.suite import (
     Check,
     by_name,

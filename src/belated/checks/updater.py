@@ -6,8 +6,14 @@ from typing import Final
 
 import numpy as np
 
-from belated.checks.comparisons import require_equal_runs, require_restorable
-from belated.checks.samples import EPISODES, SHAPES, random_world, sample_case
+from belated.checks.samples import (
+    EPISODES,
+    SHAPES,
+    random_world,
+    require_equal_runs,
+    require_restorable,
+    sample_case,
+)
 from belated.checks.suite import (
     Check,
     by_name,

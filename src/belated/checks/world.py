@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from belated.checks.comparisons import require_equal_runs
+from belated.checks.samples import require_equal_runs
 from belated.checks.suite import Check, by_name, require, run_checks, select_checks
 from belated.delays.laws import geometric
 from belated.episode import Episode, Policy
