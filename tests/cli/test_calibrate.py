@@ -75,7 +75,7 @@ def test_an_existing_file_is_refused_before_anything_runs(tmp_path, monkeypatch)
     def never(*arguments, **options):
         raise AssertionError("It ran.")
 
-    monkeypatch.setattr("belated.simulation.calibration_table.calibrate", never)
+    monkeypatch.setattr("belated.simulation.calibrate.run_search", never)
     file = tmp_path / "old.toml"
     file.write_text("mine")
     done = call(*TINY, *TWO_TERM, "--write", file)
@@ -111,7 +111,7 @@ def test_a_table_has_the_scale_of_every_setting_and_is_continued(tmp_path, monke
     assert f"{rows[1].scale:g}" in done.stdout
     # what the file holds is not calibrated again
     before = file.read_bytes()
-    monkeypatch.setattr("belated.simulation.calibration_table.calibrate", None)
+    monkeypatch.setattr("belated.simulation.calibration_table.run_search", None)
     assert call(*TINY, *TABLE, "--table", file).exit_code == 0
     assert file.read_bytes() == before
 
@@ -187,14 +187,14 @@ def test_wrong_usage_leaves_with_2_and_a_sentence(arguments, sentence):
 def test_ctrl_c_leaves_with_130_and_shows_the_scales_tried(monkeypatch):
     from belated.simulation import calibrate as module
 
-    real = module.simulate_many
+    real = module.run_seeds
 
-    def simulate_many(world, *, base, **options):
-        if base.scale < 0.1:
+    def run_seeds(simulation, seeds, **options):
+        if simulation.base.scale < 0.1:
             raise Interrupted([], 10)
-        return real(world, base=base, **options)
+        return real(simulation, seeds, **options)
 
-    monkeypatch.setattr(module, "simulate_many", simulate_many)
+    monkeypatch.setattr(module, "run_seeds", run_seeds)
     done = call(*TINY, *TWO_TERM, "--lowest", "0.5")
     assert done.exit_code == 0
     done = call(*TINY, *TWO_TERM)

@@ -44,10 +44,11 @@ def needs_by_seed(monkeypatch):
     """Runs whose optimism breaks below a scale that depends on the seed."""
 
     def install(needs):
-        def simulate_many(world, *, base, seeds, **options):
-            return [a_run(seed, broken=int(base.scale < needs(seed))) for seed in seeds]
+        def run_seeds(simulation, seeds, **options):
+            scale = simulation.base.scale
+            return [a_run(seed, broken=int(scale < needs(seed))) for seed in seeds]
 
-        monkeypatch.setattr(module, "simulate_many", simulate_many)
+        monkeypatch.setattr(module, "run_seeds", run_seeds)
 
     return install
 
@@ -133,12 +134,12 @@ def test_a_trial_is_what_simulate_many_finds_with_all_other_options(more):
 
 
 def test_every_trial_is_told_as_it_is_made_and_ctrl_c_goes_through(monkeypatch):
-    def simulate_many(world, *, base, seeds, **options):
-        if base.scale < 1:
+    def run_seeds(simulation, seeds, **options):
+        if simulation.base.scale < 1:
             raise Interrupted([], 40)
         return [a_run(seed, broken=0, regret=2.0) for seed in seeds]
 
-    monkeypatch.setattr(module, "simulate_many", simulate_many)
+    monkeypatch.setattr(module, "run_seeds", run_seeds)
     told = []
     with pytest.raises(Interrupted):
         calibrate(bl.chain(3), base=bl.UCRL2(), episodes=1, on_trial=told.append)

@@ -31,7 +31,7 @@ def test_a_setting_that_no_scale_makes_optimistic_is_reported_without_a_scale(mo
     def never(*arguments, **options):
         raise NotOptimisticError([Trial(1024.0, 1, 4, 2.0)])
 
-    monkeypatch.setattr(module, "calibrate", never)
+    monkeypatch.setattr(module, "run_search", never)
     [row] = calibrate_table(TASKS[:1])
     assert (row.scale, row.mean_regret, row.held) == (None, None, 1)
 

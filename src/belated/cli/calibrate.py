@@ -152,7 +152,7 @@ def calibrate(
             if write.exists():
                 raise ValueError(f"{write} already exists; choose a new file.")
             write.parent.mkdir(parents=True, exist_ok=True)
-    found = search(tasks[0], threads=threads)
+    found = find_scale(tasks[0], threads=threads)
     print_table(build_trial_table(found.tried, found.scale))
     typer.echo(format_result(found, level))
     [section] = bases.values()
@@ -182,18 +182,20 @@ def base_text(section: Mapping[str, Any]) -> str:
     return f"{name}:{listed}" if listed else name
 
 
-def search(task: "CalibrationTask", *, threads: int | None) -> "Calibration":
+def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration":
     """Search for the smallest scale of `task` at which optimism holds.
 
     If the search fails or is interrupted, print the scales tried so far, and exit. `threads` is the
     number of runs computed at the same time; None for the number of processors.
     """
     from belated.learner.compile_errors import CompilationError
+    from belated.simulation.calibrate import run_search
     from belated.simulation.many import Interrupted
 
     tried: list[Trial] = []
     try:
-        return task.search(threads=threads, on_trial=tried.append)
+        search = task.start_search(tried.append)
+        return run_search(search, task.build_unscaled(), threads=threads)
     except CompilationError as error:
         exit_with_message(str(error), 2)
     except Interrupted:

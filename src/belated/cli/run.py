@@ -216,8 +216,6 @@ def simulate(
         Dict from the name of each setting to its finished runs, exit code, and error message. The
         message is empty if the code is 0.
     """
-    import os
-
     from belated.learner.compile_errors import CompilationError
     from belated.simulation import many
 
@@ -225,9 +223,7 @@ def simulate(
     try:
         for name, cell in settings.cells.items():
             setting = cell.build()
-            runs[name] = many.run_seeds(
-                setting, cell.seeds, threads=threads or os.cpu_count() or 1, progress=None
-            )
+            runs[name] = many.run_seeds(setting, cell.seeds, threads=threads, progress=None)
     except many.Interrupted as interrupted:
         if interrupted.runs:
             runs[name] = interrupted.runs

@@ -13,17 +13,17 @@ from typing import Final, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
+from belated.check import check_integer
 from belated.delays.laws import Law
 from belated.learner.bases import BASE_NAMES, BASES
 from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.mdp.worlds import world as parse_world
 from belated.options import SimulationKeywords, SimulationOptions, accepts, requires_keywords
-from belated.simulation.many import simulate_many
+from belated.simulation.many import run_seeds
 from belated.simulation.run import Run
-from belated.simulation.simulation import OptimismCheck
+from belated.simulation.simulation import OptimismCheck, Simulation, parse_simulation
 
 FIRST_SEED: Final = 1_000_000
 """First of the default seeds of `calibrate`. Seeds of studies and reproductions are numbered from
@@ -300,25 +300,46 @@ def calibrate(
     >>> found.held >= 19, found.at_floor
     (True, False)
     """
-    world, found = parse_world(world), BASE_NAMES.parse(base)
-    found = check_base(found, base)
     search = ScaleSearch(seeds, level=level, lowest=lowest, tolerance=tolerance, on_trial=on_trial)
+    arguments = {
+        **options,
+        "base": check_base(BASE_NAMES.parse(base), base),
+        "updater": updater,
+        "delay": delay,
+        "episodes": episodes,
+        "rewards": rewards,
+        "optimism": optimism,
+    }
+    simulation = parse_simulation(world, arguments)
+    return run_search(search, simulation, stop_early=stop_early, threads=threads, progress=progress)
+
+
+def run_search(
+    search: ScaleSearch,
+    simulation: Simulation,
+    *,
+    stop_early: bool = False,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> Calibration:
+    """Compute the runs of a search until it is finished, and return its result.
+
+    `simulation` is what is calibrated, with any scale. The other parameters and the exceptions are
+    those of `calibrate`.
+    """
+    if threads is not None:
+        check_integer("threads", threads, 1)
     while search.remaining:
-        runs = simulate_many(
-            world,
-            base=replace(found, scale=search.scale),
-            updater=updater,
-            delay=delay,
-            episodes=episodes,
-            seeds=search.remaining[: SEEDS_PER_STEP if stop_early else None],
-            rewards=rewards,
-            optimism=optimism,
-            threads=threads,
-            progress=progress,
-            **options,
-        )
-        search.add(runs)
+        seeds = search.remaining[: SEEDS_PER_STEP if stop_early else None]
+        scaled = with_scale(simulation, search.scale)
+        search.add(run_seeds(scaled, seeds, threads=threads, progress=progress))
     return search.result()
+
+
+def with_scale(simulation: Simulation, scale: float) -> Simulation:
+    """Return `simulation` with the bonus scale `scale`."""
+    base = check_base(simulation.base, simulation.base)
+    return replace(simulation, base=replace(base, scale=scale))
 
 
 def geometric_mean(low: float, high: float) -> float:

@@ -9,7 +9,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -22,9 +22,11 @@ from belated.simulation.calibrate import (
     Calibration,
     NotOptimisticError,
     ScaleSearch,
-    calibrate,
+    Trial,
     check_base,
     clopper_pearson,
+    run_search,
+    with_scale,
 )
 from belated.simulation.many import Device
 from belated.simulation.setting import Options, Setting, normalize_delay
@@ -57,34 +59,27 @@ class CalibrationTask(Setting):
         """Seeds of the runs at each scale."""
         return range(self.first_seed, self.first_seed + self.runs)
 
-    def build_at(self, scale: float) -> Simulation:
-        """Return the simulation with the bonus scale `scale` and one checkpoint, at the end."""
-        base = replace(check_base(self.parse_base(), self.base), scale=scale)
-        return self.build(base=base, optimism=self.optimism, every=self.episodes)
-
-    def search(self, **options: Any) -> Calibration:
-        """Return the result of `belated.simulation.calibrate.calibrate` for this setting.
-
-        `options` are further arguments, such as `threads`.
-        """
-        return calibrate(
-            self.world,
-            base=self.base,
-            updater=self.updater,
-            delay=self.delay,
-            stages=self.stages,
-            episodes=self.episodes,
-            optimism=self.optimism,
+    def start_search(self, on_trial: Callable[[Trial], None] | None = None) -> ScaleSearch:
+        """Return the search for the scale of this setting; `on_trial` is as in `calibrate`."""
+        return ScaleSearch(
+            self.seeds,
             level=self.level,
-            seeds=self.seeds,
             lowest=self.lowest,
             tolerance=self.tolerance,
-            **options,
+            on_trial=on_trial,
         )
+
+    def build_unscaled(self) -> Simulation:
+        """Return the simulation with the published bonus and one checkpoint, at the end."""
+        base = check_base(self.parse_base(), self.base)
+        return self.build(base=base, optimism=self.optimism, every=self.episodes)
 
     def calibrate(self) -> "CalibratedScale":
         """Return the calibrated scale of this setting, computed with one thread."""
-        return self.row(lambda: self.search(stop_early=True, threads=1, progress=False))
+        search, simulation = self.start_search(), self.build_unscaled()
+        return self.row(
+            lambda: run_search(search, simulation, stop_early=True, threads=1, progress=False)
+        )
 
     def row(self, find: Callable[[], Calibration]) -> "CalibratedScale":
         """Return this setting with the scale that `find` returns.
@@ -229,7 +224,7 @@ def _split_tasks(
     from belated.simulation.gpu.many import explain_cpu
 
     check_device()
-    reasons = {task: why_not_on_gpu(task.build_at(1.0)) for task in tasks}
+    reasons = {task: why_not_on_gpu(task.build_unscaled()) for task in tasks}
     others = {task: reason for task, reason in reasons.items() if reason is not None}
     explain_cpu(list(others.values()), f"{len(tasks)} settings")
     return [task for task in tasks if task not in others], list(others)
@@ -243,18 +238,14 @@ def _calibrate_on_gpu(tasks: Sequence[CalibrationTask]) -> Iterator[CalibratedSc
     """
     from belated.simulation.gpu.many import run_together
 
-    searches = {
-        task: ScaleSearch(
-            task.seeds, level=task.level, lowest=task.lowest, tolerance=task.tolerance
-        )
-        for task in tasks
-    }
+    searches = {task: task.start_search() for task in tasks}
+    simulations = {task: task.build_unscaled() for task in tasks}
     while searches:
         parts = []
         for task, search in searches.items():
             is_new = len(search.remaining) == task.runs
             seeds = search.remaining[: FIRST_RUNS if is_new else None]
-            parts.append((task.build_at(search.scale), seeds))
+            parts.append((with_scale(simulations[task], search.scale), seeds))
         for (task, search), runs in zip(list(searches.items()), run_together(parts), strict=True):
             search.add(runs)
             if not search.remaining:

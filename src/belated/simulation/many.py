@@ -82,7 +82,8 @@ def simulate_many(
     if not isinstance(seeds, Iterable):
         raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
     seeds = [check_seed(seed) for seed in seeds]
-    threads = check_integer("threads", (os.cpu_count() or 1) if threads is None else threads, 1)
+    if threads is not None:
+        check_integer("threads", threads, 1)
     if not seeds:
         return []
     if checked.engine == "gpu":
@@ -112,7 +113,7 @@ def run_seeds(
     simulation: Simulation,
     seeds: Sequence[int],
     *,
-    threads: int,
+    threads: int | None,
     progress: bool | None,
     on_checkpoint: OnCheckpoint | None = None,
 ) -> list[Run]:
@@ -124,8 +125,8 @@ def run_seeds(
         Simulation to run.
     seeds : sequence of int
         Seeds of the runs, at least one.
-    threads : int
-        Number of threads.
+    threads : int or None
+        Number of threads; None for the number of processors.
     progress : bool or None
         Whether to show progress on stderr. None shows it if the runs take more than two seconds.
     on_checkpoint : callable, optional
