@@ -17,7 +17,7 @@ from starlette.types import Message
 
 from belated.client.wire import to_dict
 from belated.ledger.recording.content import UnusableContent
-from belated.service.errors import ApiError, FieldError, describe_faults
+from belated.service.errors import ApiError, describe_faults
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -74,7 +74,7 @@ def limit_body(request: Request, max_bytes: int) -> Request:
     return Request(request.scope, receive_limited)
 
 
-def parse_json(raw: bytes) -> tuple[Any, FieldError | None]:
+def parse_json(raw: bytes) -> tuple[Any, ApiError | None]:
     """Parse the JSON text `raw`; return its value and None.
 
     If `raw` is not valid JSON, return `raw` decoded as a string, and the error. If a key occurs
@@ -91,7 +91,7 @@ def parse_json(raw: bytes) -> tuple[Any, FieldError | None]:
     except (ValueError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "it cannot be decoded"
         text = raw.decode(errors="backslashreplace")
-        return text, FieldError(None, f"The body is not JSON: {reason}.")
+        return text, ApiError(422, f"The body is not JSON: {reason}.")
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -115,7 +115,7 @@ def parse_body(raw: bytes, content_type: str | None, model: type[M]) -> M:
         raise ApiError(422, NO_OBJECT)
     body, error = parse_json(raw)
     if error is not None:
-        raise ApiError(422, error.message)
+        raise error
     if not isinstance(body, dict):
         raise ApiError(422, NO_OBJECT)
     try:
@@ -141,7 +141,7 @@ class ParsedFeedback(NamedTuple):
     event_time: int | None = None  # microseconds since 1970 (UTC)
 
 
-def parse_feedback(body: Any, error: FieldError | None = None) -> ParsedFeedback:
+def parse_feedback(body: Any, error: ApiError | None = None) -> ParsedFeedback:
     """Return the feedback in the JSON value `body`, with event_time separated from the content.
 
     `error` is the error found while parsing the body, or None. If there is an error, or if
@@ -149,14 +149,14 @@ def parse_feedback(body: Any, error: FieldError | None = None) -> ParsedFeedback
     ledger rejects it and puts the whole `body` in the quarantine.
     """
     if error is not None:
-        return ParsedFeedback(UnusableContent(body, *error))
+        return ParsedFeedback(UnusableContent(body, error.field, error.message))
     if not isinstance(body, dict) or "event_time" not in body:
         return ParsedFeedback(body)
     content = dict(body)
     try:
         return ParsedFeedback(content, parse_time(content.pop("event_time")))
     except ApiError as invalid:
-        return ParsedFeedback(UnusableContent(body, invalid.field, invalid.message))
+        return parse_feedback(body, invalid)
 
 
 def parse_time(text: Any) -> int | None:

@@ -6,7 +6,7 @@ import reprlib
 import traceback
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -87,13 +87,6 @@ REJECTIONS: Final = (ApiError, RequestValidationError, HTTPException)
 """Types of the exceptions that reject a request."""
 
 
-class FieldError(NamedTuple):
-    """Error found while parsing the body of a request."""
-
-    field: str | None  # invalid field; None if the body as a whole is invalid
-    message: str
-
-
 def error_json(status: int, message: str, field: str | None = None) -> dict[str, Any]:
     """Return the body of an error response.
 
@@ -131,14 +124,9 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def unavailable(reason: str) -> ApiError:
-    """Return an ApiError (503) that states the `reason` and tells the client to retry later."""
-    return ApiError(503, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
-
-
-def too_many(reason: str) -> ApiError:
-    """Return an ApiError (429) that states the `reason` and tells the client to retry later."""
-    return ApiError(429, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
+def unavailable(reason: str, status: int = 503) -> ApiError:
+    """Return an ApiError that states the `reason` and tells the client to retry later."""
+    return ApiError(status, f"{reason} Try again.", headers={"Retry-After": str(RETRY_AFTER_S)})
 
 
 def store_unavailable(error: BaseException) -> ApiError:

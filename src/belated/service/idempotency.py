@@ -23,8 +23,6 @@ from belated.service.state import AppState, get_state
 
 HEADER: Final = "Idempotency-Key"
 VALID_KEY: Final = re.compile(rb"[!-~]{1,255}")
-SCOPE_KEY: Final = "belated.idempotency"
-"""Key of the ASGI scope under which routes find the `KeyedRequest`."""
 
 PARAMETER: Final[dict[str, Any]] = {
     "name": HEADER,
@@ -40,7 +38,7 @@ PARAMETER: Final[dict[str, Any]] = {
 
 @dataclass
 class KeyedRequest:
-    """Request with an idempotency key."""
+    """Request with an idempotency key, which routes find as `request.state.keyed`."""
 
     key: str
     """SHA-256 of the caller and the idempotency key, in hexadecimal."""
@@ -58,12 +56,6 @@ class KeyedRequest:
         `StoredResponse`.
         """
         return StoredResponse(self.key, self.sha, status, **fields)
-
-
-def get_keyed(request: Request) -> KeyedRequest | None:
-    """Return the `KeyedRequest` of `request`; None if the request has no idempotency key."""
-    keyed: KeyedRequest | None = request.scope.get(SCOPE_KEY)
-    return keyed
 
 
 async def respond_once(
@@ -124,7 +116,7 @@ async def _respond(
         if stored.body is not None:
             headers = {"Content-Type": stored.media_type or "application/json"}
             return Response(stored.body, stored.status, headers=headers)
-    request.scope[SCOPE_KEY] = keyed
+    request.state.keyed = keyed
     response = await call(request)
     if not 200 <= response.status_code < 300:
         return response

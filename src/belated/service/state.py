@@ -20,7 +20,7 @@ from belated.online.host import Failure, Host
 from belated.online.serving import ServedPolicy
 from belated.online.status import ProblemStatus
 from belated.service.caches import LedgerCache, SingleFlightCache
-from belated.service.errors import LOG, ApiError, store_unavailable, too_many, unavailable
+from belated.service.errors import LOG, ApiError, store_unavailable, unavailable
 from belated.service.group_commit import MAX_EARLY_EVENTS, BusyError, GroupCommit
 from belated.service.operations.metrics import Metrics
 from belated.service.operations.readiness import WriteProbe
@@ -131,7 +131,7 @@ class ExportThreads(WorkerThreads):
         loop.
         """
         if self._exports >= self._max_exports:
-            raise too_many(f"There are {self._exports} exports at the moment, the maximum.")
+            raise unavailable(f"There are {self._exports} exports at the moment, the maximum.", 429)
         self._exports += 1
         try:
             yield

@@ -22,7 +22,7 @@ from belated.service.errors import (
     outcome_response,
     unavailable,
 )
-from belated.service.idempotency import get_keyed
+from belated.service.idempotency import KeyedRequest
 from belated.service.openapi import json_body
 from belated.service.schemas import DecisionRequest, EpisodeId, NewEpisode, ProblemName, Subject
 from belated.service.state import AppState, get_state
@@ -61,7 +61,7 @@ async def open_episode(problem: ProblemName, request: Request) -> Response:
     new = NewEpisode() if is_empty else await read_body(request, NewEpisode)
     state = get_state(request)
     known = await state.problem(problem)
-    keyed = get_keyed(request)
+    keyed: KeyedRequest | None = getattr(request.state, "keyed", None)
     id = keyed.episode if keyed is not None and new.id is None else new.id
     event_time = parse_time(new.event_time)
     version = (await state.served(known)).version

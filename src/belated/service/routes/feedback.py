@@ -25,7 +25,6 @@ from belated.service.bodies import (
 )
 from belated.service.errors import (
     ApiError,
-    FieldError,
     check_outcome,
     error_json,
     error_responses,
@@ -184,7 +183,7 @@ class Line(NamedTuple):
     number: int  # from 1
     episode: str | None  # id; None if there is an error
     content: Any  # JSON value without `episode`; the text of the line if it is not JSON
-    error: FieldError | None
+    error: ApiError | None
 
 
 class BulkRequest:
@@ -297,9 +296,9 @@ def parse_line(number: int, raw: bytes) -> Line:
     """Return line `number` of a bulk request, parsed from the bytes `raw`."""
     body, error = parse_json(raw)
     if error is None and not isinstance(body, dict):
-        error = FieldError(None, "The line must be a JSON object.")
+        error = ApiError(422, "The line must be a JSON object.")
     if error is None and not is_id(body.get("episode")):
-        error = FieldError("episode", "episode must be the id of an episode.")
+        error = ApiError(422, "episode must be the id of an episode.", "episode")
     if error is not None:
         return Line(number, None, body, error)
     return Line(number, body.pop("episode"), body, None)
