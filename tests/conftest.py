@@ -2,7 +2,6 @@
 
 import signal
 import sys
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
@@ -37,16 +36,3 @@ def pytest_sessionfinish() -> None:
     """Stop the PostgreSQL server, if a test has started it."""
     if "databases" in sys.modules:
         sys.modules["databases"].session.close()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def quick_migrations() -> Iterator[None]:
-    """Let new ledgers be created quickly, if any of the collected tests may create one."""
-    if "belated.ledger.ledger" not in sys.modules:
-        yield
-        return
-    import repeated_migrations
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(repeated_migrations.migrations, "upgrade", repeated_migrations.upgrade)
-        yield

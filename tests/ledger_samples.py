@@ -7,10 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from belated.episode import Policy
-from belated.ledger.episodes import EpisodeRecord
-from belated.ledger.events import Event, Feedback, NewEvent
+from belated.ledger.events import EpisodeRecord, Event, Feedback, NewEvent, Outcome, Recorded
 from belated.ledger.ledger import Ledger
-from belated.ledger.outcomes import Outcome, Recorded
 from belated.ledger.problems import Late, Part, ProblemSpec
 
 H: Final = 3

@@ -16,7 +16,7 @@ from attacks.registry import SQLITE, Finding, attack
 from attacks.service import Service, wait_until
 from attacks.testbed import Testbed
 from belated.ledger import Ledger, schema
-from belated.ledger.canonical import canonical, digest
+from belated.ledger.schema import canonical, digest
 
 EPISODES = 30
 FAR = 2**30

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 import ledger_samples as samples
 from belated.cli.ledger import ledger as app
 from belated.ledger import Corrected, Feedback, Ledger, schema
-from belated.ledger.clients.idempotency import StoredResponse
-from belated.ledger.copy import copy
+from belated.ledger.audit import TABLES, copy
+from belated.ledger.clients import StoredResponse
 from belated.online.host import Host
 from databases import postgres, postgres_url
 from histories import History, make_spec
@@ -71,7 +71,7 @@ def contents(url: str) -> dict[str, list[tuple[Any, ...]]]:
                 tuple(row)
                 for row in connection.execute(sa.select(table).order_by(*table.primary_key))
             ]
-            for table in schema.metadata.sorted_tables
+            for table in TABLES
         }
 
 

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 
 import ledger_samples as samples
 from belated.ledger import ProblemSpec
-from belated.ledger.canonical import canonical, digest
-from belated.ledger.recording.content import parse_content, parse_correction
-from belated.ledger.recording.deduplication import encode_parts
-from belated.ledger.recording.parts import join_parts, split_into_path, split_into_steps
-from belated.ledger.recording.values import ContentError
+from belated.ledger.content import ContentError, parse_content, parse_correction
+from belated.ledger.schema import canonical, digest
 
 UNKNOWN = samples.spec(late="rewards")
 KNOWN = ProblemSpec.of({**samples.spec().body, "rewards": np.full((3, 2), 0.5)})
@@ -25,28 +22,28 @@ REWARDS = st.lists(st.floats(0, 1), min_size=3, max_size=3)
 
 
 @given(STATES, ACTIONS, REWARDS, st.sets(st.integers(0, 2), min_size=1))
-def test_what_was_taken_apart_goes_together_again(states, actions, rewards, some) -> None:
+def test_columns_are_read_back_from_their_content(states, actions, rewards, some) -> None:
     whole = {"states": states, "actions": actions, "rewards": rewards}
-    parts = parse_content(whole, UNKNOWN)
-    assert join_parts(parts) == whole
-    for split in (split_into_steps(parts), split_into_path(parts)):
-        body = json.loads(canonical(join_parts(split)))
-        assert parse_content(body, UNKNOWN) == split
-    steps = {
-        part: value for part, value in split_into_steps(parts).items() if int(part[5:]) in some
-    }
-    assert parse_content(join_parts(steps), UNKNOWN) == steps
+    columns = parse_content(whole, UNKNOWN)
+    assert columns.content() == whole
+    for form, name in (("steps", "step"), ("path", "reward")):
+        rest = columns.only(form, {(name, h) for h in some})
+        assert rest.steps == sorted(some)
+        assert parse_content(json.loads(canonical(rest.content())), UNKNOWN) == rest
+    path = columns.only("path", columns.parts("path", UNKNOWN))
+    assert path == columns._replace(form="path")
+    assert parse_content(json.loads(canonical(path.content())), UNKNOWN) == path
 
 
 @given(STATES, ACTIONS, REWARDS)
-def test_the_same_content_has_the_same_digest_however_it_is_written(s, a, r) -> None:
+def test_the_same_content_has_the_same_text_however_it_is_written(s, a, r) -> None:
     plain = {"states": s, "actions": a, "rewards": r}
     others = [
         {"rewards": tuple(r), "actions": np.array(a), "states": tuple(s)},
         json.loads(json.dumps(plain, indent=2)),
         {**plain, "rewards": [-0.0 if x == 0 else int(x) if x == 1 else x for x in r]},
     ]
-    texts = {encode_parts(parse_content(body, UNKNOWN))[0] for body in [plain, *others]}
+    texts = {canonical(parse_content(body, UNKNOWN).content()) for body in [plain, *others]}
     assert len(texts) == 1
 
 
@@ -68,9 +65,9 @@ def test_names_and_indices_may_be_mixed_and_mean_the_same(s, a, r, data) -> None
         }
         for h in range(3)
     ]
-    assert parse_content({"steps": steps}, UNKNOWN) == split_into_steps(plain)
+    assert parse_content({"steps": steps}, UNKNOWN) == plain._replace(form="steps")
     path = {"states": states, "actions": actions}
-    assert parse_content({"path": path}, UNKNOWN) == {"path": split_into_path(plain)["path"]}
+    assert parse_content({"path": path}, UNKNOWN) == plain.only("path", {("path", -1)})
 
 
 def test_canonical_json_and_its_digest_are_known() -> None:
@@ -84,13 +81,14 @@ def test_rewards_may_be_left_out_where_they_are_known() -> None:
     bare = {"states": [0, 1, 2, 0], "actions": [0, 1, 0]}
     assert parse_content(bare, KNOWN) == parse_content({**bare, "rewards": None}, KNOWN)
     step = {"step": 1, "state": 1, "action": 1, "next_state": 2}
-    assert parse_content({"steps": [step]}, KNOWN) == {"step:1": {**step, "reward": None}}
-    assert split_into_steps(parse_content(bare, KNOWN))["step:1"] == {**step, "reward": None}
+    columns = parse_content({"steps": [step]}, KNOWN)
+    assert columns.content() == {"steps": [{**step, "reward": None}]}
+    assert columns == parse_content(bare, KNOWN).only("steps", {("step", 1)})
 
 
 def test_steps_that_say_the_same_twice_say_it_once() -> None:
     step = samples.step(1, 5)
-    assert parse_content({"steps": [step, dict(step)]}, UNKNOWN) == {"step:1": step}
+    assert parse_content({"steps": [step, dict(step)]}, UNKNOWN).content() == {"steps": [step]}
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import Corrected, Feedback, Ledger, Recorded, schema
-from belated.ledger.clients.idempotency import StoredResponse
-from belated.ledger.copy import copy
+from belated.ledger.audit import TABLES, copy
+from belated.ledger.clients import StoredResponse
 
 
 def fill(ledger: Ledger) -> None:
@@ -30,7 +30,7 @@ def contents(ledger: Ledger) -> dict[str, list[tuple]]:
                 tuple(row)
                 for row in connection.execute(sa.select(table).order_by(*table.primary_key))
             ]
-            for table in schema.metadata.sorted_tables
+            for table in TABLES
         }
 
 

@@ -5,8 +5,15 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.ledger.events import Corrected, Feedback
-from belated.ledger.outcomes import AlreadyRecorded, Conflict, Invalid, NotFound, Recorded
+from belated.ledger.events import (
+    AlreadyRecorded,
+    Conflict,
+    Corrected,
+    Feedback,
+    Invalid,
+    NotFound,
+    Recorded,
+)
 from ledger_samples import at, defined, kinds, one, opened, path, seq, step, tell, whole
 
 

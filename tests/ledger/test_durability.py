@@ -6,7 +6,8 @@ import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import AlreadyRecorded, Feedback, Ledger, Recorded, recording
+from belated.ledger import AlreadyRecorded, Feedback, Ledger, Recorded
+from belated.ledger.ledger import RECORDERS
 from processes import Program
 
 WRITER = """
@@ -88,7 +89,7 @@ def test_a_batch_is_one_commit(ledger: Ledger) -> None:
 def test_a_batch_that_fails_leaves_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = samples.opened(ledger, samples.defined(ledger), 2)
     before = list(ledger.events())
-    record = recording.RECORDERS[Feedback]
+    record = RECORDERS[Feedback]
 
     def failing(batch, given):
         batch.flush()
@@ -96,7 +97,7 @@ def test_a_batch_that_fails_leaves_nothing(ledger: Ledger, monkeypatch: pytest.M
             raise MemoryError("no more")
         return record(batch, given)
 
-    monkeypatch.setitem(recording.RECORDERS, Feedback, failing)
+    monkeypatch.setitem(RECORDERS, Feedback, failing)
     events = [Feedback("nobody", {}), *(Feedback(id, samples.whole()) for id in ids)]
     with pytest.raises(MemoryError):
         ledger.append(events)

@@ -14,10 +14,9 @@ from pathlib import Path
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import Ledger, migrations, schema
-from belated.ledger.copy import copy
-from belated.ledger.events import Feedback, Lost, NewEvent, Opened, Withdrawn
-from belated.ledger.outcomes import Recorded
+from belated.ledger import Ledger, schema
+from belated.ledger.audit import copy
+from belated.ledger.events import Feedback, Lost, NewEvent, Opened, Recorded, Withdrawn
 from belated.ledger.store import Store
 from combinations import FULL
 
@@ -26,6 +25,9 @@ BATCH = 200
 SEED = 2
 MARKS = re.compile(rb"<<(\d{6})|(\d{6})>>")
 """Beginning and end of a subject, so that a fragment is found too."""
+
+FIRST = Path(__file__).with_name("first_migration.sql")
+"""A ledger as the first version wrote it."""
 
 
 def subject(number: int, draws: random.Random) -> str:
@@ -119,7 +121,7 @@ def test_an_upgrade_erases_what_earlier_withdrawals_left(tmp_path: Path) -> None
         folder = tmp_path / str(seed)
         folder.mkdir()
         url = f"sqlite:///{folder / 'ledger.db'}"
-        gone = write_episodes_of_version_4(url, seed)
+        gone = write_episodes_of_version_1(url, seed)
         before = found(folder)
         left += len(gone & before)
         with Ledger.open(url) as ledger:
@@ -131,13 +133,16 @@ def test_an_upgrade_erases_what_earlier_withdrawals_left(tmp_path: Path) -> None
     assert left > 0
 
 
-def write_episodes_of_version_4(url: str, seed: int) -> set[int]:
-    """Open and withdraw episodes as version 4 did; return the numbers of the withdrawn subjects."""
+def write_episodes_of_version_1(url: str, seed: int) -> set[int]:
+    """Open and withdraw episodes as version 1 did; return the numbers of the withdrawn subjects."""
     gone: set[int] = set()
     seq = 0
     store = Store.open(url)
     with store.writing() as connection:
-        migrations.upgrade(connection, "0004")
+        for statement in re.split(r"\n(?=CREATE |INSERT )", FIRST.read_text()):
+            if statement.startswith("CREATE"):
+                connection.exec_driver_sql(statement.removesuffix("COMMIT;\n"))
+        connection.exec_driver_sql("INSERT INTO belated_version VALUES ('0001')")
         connection.exec_driver_sql("INSERT INTO problems (id, name) VALUES (1, 'clinic')")
     for new, leaving in history(seed):
         with store.writing() as connection:

@@ -4,8 +4,8 @@ import pytest
 import sqlalchemy as sa
 
 from belated.ledger import AlreadyRecorded, Conflict, Ledger, NotFound, schema
-from belated.ledger.clients.idempotency import KEY_LIFETIME_S, StoredResponse
-from belated.ledger.outcomes import KeyStored
+from belated.ledger.clients import KEY_LIFETIME_S, StoredResponse
+from belated.ledger.events import KeyStored
 from belated.ledger.store import now
 
 
@@ -42,7 +42,7 @@ def test_old_responses_are_deleted(url: str) -> None:
 def test_the_number_of_responses_is_bounded(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.ledger.recording.idempotency.MAX_KEYS", 3)
+    monkeypatch.setattr("belated.ledger.MAX_KEYS", 3)
     for i in range(10):
         ledger.append([StoredResponse(f"key-{i}", "sha", 201)])
     kept = [i for i in range(10) if ledger.idempotency_keys.get(f"key-{i}")]

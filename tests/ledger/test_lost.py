@@ -1,7 +1,6 @@
 """Episodes can be declared lost, and problems archived; both are events."""
 
 import pytest
-import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import (
@@ -14,11 +13,10 @@ from belated.ledger import (
     Lost,
     NotFound,
     Opened,
+    ProblemSpec,
     Recorded,
-    schema,
 )
 from belated.ledger.problems import Late
-from belated.ledger.recording.parts import is_complete
 from belated.online.verify import verify
 
 
@@ -69,19 +67,6 @@ def test_a_correction_revives_a_lost_episode(ledger: Ledger) -> None:
     assert sound(ledger)
 
 
-def test_a_wrong_mark_is_a_fault(ledger: Ledger) -> None:
-    problem = samples.defined(ledger)
-    [id] = samples.opened(ledger, problem)
-    ledger.append([Lost(id, "why")])
-    ledger.control(problem, "archive")
-    for table in (schema.episodes, schema.problems):
-        name = "lost" if table is schema.episodes else "archived"
-        with ledger.store.writing() as connection:
-            connection.execute(sa.update(table).values({name: None}))
-        [faulty] = ledger.problems()
-        assert any(f"has {name} None" in fault for fault in verify(ledger, faulty).faults)
-
-
 @pytest.mark.parametrize(
     ("late", "pieces"),
     [
@@ -100,10 +85,16 @@ def test_feedback_is_complete_when_its_last_part_has_arrived(
     assert type(samples.one(memory, Lost(id, "why"))) is Conflict
 
 
-def test_an_episode_that_ends_early_is_complete_with_its_last_step() -> None:
-    assert is_complete({"step:0", "step:1", "end:2"}, 5)
-    assert not is_complete({"step:1", "end:2"}, 5)
-    assert not is_complete({"reward:0", "reward:1"}, 2)
+def test_an_episode_that_ends_early_is_complete_with_its_last_step(memory: Ledger) -> None:
+    spec = ProblemSpec.of({**samples.spec().body, "terminal": ["well"]})
+    problem = samples.seq(memory.define(spec))
+    samples.seq(memory.publish(problem, samples.policy(), version=1))
+    [id] = samples.opened(memory, problem)
+    step = {"action": 1, "reward": 0.5}
+    for number, state, following, outcome in ((1, 1, 2, Recorded), (0, 0, 1, Conflict)):
+        row = {**step, "step": number, "state": state, "next_state": following}
+        assert type(samples.tell(memory, id, {"steps": [row]})) is Recorded
+        assert type(samples.one(memory, Lost(id, "why"))) is outcome
 
 
 def test_an_archived_problem_opens_no_episodes_but_takes_feedback(ledger: Ledger) -> None:

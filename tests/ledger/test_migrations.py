@@ -18,11 +18,6 @@ from belated.ledger.store import Store
 from belated.online.host import Host
 from belated.online.status import ProblemStatus
 from belated.online.verify import verify
-from repeated_migrations import real_migrations
-
-__all__ = ["real_migrations"]
-
-pytestmark = pytest.mark.usefixtures("real_migrations")
 
 NEXT = '''
 """A column more."""
@@ -31,7 +26,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "next"
-down_revision = "0005"
+down_revision = "0006"
 
 
 def upgrade() -> None:
@@ -48,27 +43,49 @@ POLICY = "216e230404f14c86edc784797110bac45ec796998a92c9693a8df9e1b0d748e2"
 """Of what they come to."""
 
 
-@pytest.fixture
-def first(url: str, tmp_path: Path) -> str:
-    """The address of that ledger, on either database."""
-    file = f"sqlite:///{tmp_path / 'first.db'}"
-    with closing(sqlite3.connect(tmp_path / "first.db")) as connection:
-        connection.executescript(FIRST.read_text())
+REGRESSION = Path(__file__).parents[1] / "regression"
+EARLIER = {
+    "0001": FIRST,
+    "0002": REGRESSION / "ledger-0.1.db",
+    "0005": REGRESSION / "ledger-0.2.db",
+}
+"""Map from a version of the tables to a ledger with these tables."""
+
+
+def store_earlier(number: str, url: str, folder: Path) -> None:
+    """Write the ledger of an earlier version to the empty database at `url`."""
+    path = Path(url.removeprefix("sqlite:///")) if url.startswith("sqlite") else folder / "old.db"
+    if EARLIER[number] is FIRST:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.executescript(FIRST.read_text())
+    else:
+        shutil.copy(EARLIER[number], path)
     if url.startswith("sqlite"):
-        return file
-    old, new = Store.open(file), Store.open(url)
+        return
+    old, new = Store.open(f"sqlite:///{path}"), Store.open(url)
     with old.reading() as source, new.writing() as target:
-        migrations.upgrade(target, "0001")
-        tables = {store: sa.MetaData() for store in (source, target)}
-        for store, known in tables.items():
-            known.reflect(store)
-        for table in tables[target].sorted_tables:
-            rows = source.execute(sa.select(tables[source].tables[table.name])).all()
-            if rows and table.name != migrations.TABLE:
-                rows.sort(key=lambda row: row._mapping.get("seq", 0))
-                target.execute(sa.insert(table), [dict(row._mapping) for row in rows])
+        known = sa.MetaData()
+        known.reflect(source)
+        for table in known.tables.values():
+            for column in table.columns:
+                generic = column.type.as_generic()
+                is_big = isinstance(generic, sa.Integer) and column.name != "status"
+                column.type = sa.BigInteger() if is_big else generic
+        known.create_all(target)
+        for statement in schema.TRIGGERS["postgresql"]:
+            target.exec_driver_sql(statement)
+        for table in known.sorted_tables:
+            rows = [dict(row._mapping) for row in source.execute(sa.select(table))]
+            if rows:
+                target.execute(sa.insert(table), sorted(rows, key=lambda row: row.get("seq", 0)))
     old.close()
     new.close()
+
+
+@pytest.fixture
+def first(url: str, tmp_path: Path) -> str:
+    """The address of the ledger that the first version wrote, on either database."""
+    store_earlier("0001", url, tmp_path)
     return url
 
 
@@ -96,34 +113,64 @@ def test_an_empty_database_gets_the_newest_version(url: str) -> None:
         assert version(ledger) == migrations.newest() is not None
 
 
-def test_the_tables_are_those_that_the_code_knows(ledger: Ledger) -> None:
-    # subjects are indexed on PostgreSQL only
-    indexed = ["subjects_subject"] if ledger.store.on_postgres else []
+def check_tables(ledger: Ledger) -> None:
+    """Check that the tables are those that the code knows."""
     with ledger.store.reading() as connection:
         context = MigrationContext.configure(
             connection,
             opts={
                 "version_table": migrations.TABLE,
                 "compare_type": True,
-                "include_object": lambda _, name, *__: name != "subjects_subject" or indexed,
+                # subjects are indexed on PostgreSQL only
+                "include_object": lambda _, name, *__: name != "subjects_subject",
             },
         )
         assert compare_metadata(context, schema.metadata) == []
         indexes = sa.inspect(connection).get_indexes("events")
-        found = [index["name"] for index in sa.inspect(connection).get_indexes("subjects")]
-    assert found == indexed
     assert {index["name"] for index in indexes} >= {"events_of_problem", "events_rare"}
 
 
-def test_a_database_of_the_first_version_is_brought_up_to_date(url: str) -> None:
+def test_new_subjects_are_indexed_on_postgresql_only(ledger: Ledger) -> None:
+    check_tables(ledger)
+    with ledger.store.reading() as connection:
+        found = [index["name"] for index in sa.inspect(connection).get_indexes("subjects")]
+    assert found == (["subjects_subject"] if ledger.store.on_postgres else [])
+
+
+@pytest.mark.parametrize("number", EARLIER)
+def test_a_ledger_of_an_earlier_version_is_brought_up_to_date(
+    number: str, url: str, tmp_path: Path
+) -> None:
+    store_earlier(number, url, tmp_path)
     store = Store.open(url)
-    with store.writing() as connection:
-        migrations.upgrade(connection, "0001")
-        assert migrations.current(connection) == "0001"
+    with store.reading() as connection:
+        assert migrations.current(connection) == number
+        before = connection.execute(sa.select(schema.events).order_by(schema.events.c.seq)).all()
     store.close()
     with Ledger.open(url) as ledger:
+        check_tables(ledger)
         assert version(ledger) == migrations.newest()
-        assert samples.opened(ledger, samples.defined(ledger))
+        assert [tuple(event) for event in ledger.events()] == [tuple(row) for row in before]
+        assert ledger.faults() == []
+        for problem in ledger.problems():
+            assert verify(ledger, problem).sound
+        with ledger.store.reading() as connection:
+            row = connection.execute(sa.select(schema.ledger)).one()
+        assert (row.events, row.sha) == (before[-1].seq, before[-1].sha)
+        assert row.digest_version == schema.DIGEST_VERSION
+        assert len(row.id) == 32
+
+
+def test_every_ledger_has_an_identity_and_knows_its_last_event(url: str, sqlite_url: str) -> None:
+    rows = []
+    for each in (url, sqlite_url.replace("ledger.db", "other.db")):
+        with Ledger.open(each) as ledger:
+            seqs = [samples.defined(ledger), ledger.last]
+            samples.opened(ledger, seqs[0], 3)
+        with Ledger.open(each) as ledger, ledger.store.reading() as connection:
+            rows.append(connection.execute(sa.select(schema.ledger)).one())
+            assert (rows[-1].events, rows[-1].sha) == (5, samples.at(ledger, 5).sha)
+    assert rows[0].id != rows[1].id
 
 
 def test_a_ledger_of_the_first_version_is_read_as_it_was_written(first: str) -> None:

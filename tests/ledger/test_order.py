@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.ledger.events import Event, Feedback
-from belated.ledger.outcomes import AlreadyRecorded, Conflict, Recorded
+from belated.ledger.events import AlreadyRecorded, Conflict, Event, Feedback, Recorded
 from ledger_samples import (
     at,
     defined,

@@ -9,10 +9,9 @@ import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import Ledger
-from belated.ledger.copy import copy
-from belated.ledger.engines import postgres, stalled_writers
-from belated.ledger.engines.stalled_writers import end_stalled_writer
+from belated.ledger import Ledger, databases
+from belated.ledger.audit import copy
+from belated.ledger.databases import end_stalled_writer
 from belated.ledger.store import LOCK_STATEMENT, OUTAGES, WRITER_LOCK_ID, Store
 
 SETTINGS = ["lock_timeout", "idle_in_transaction_session_timeout", "statement_timeout"]
@@ -34,7 +33,7 @@ def test_every_connection_has_limits(postgres_url: str) -> None:
         for connection in connections:
             assert read_settings(connection) == ["5s", "10s", "30s"]
             found = read_parameters(connection)
-            expected = {"connect_timeout": 5, **postgres.KEEPALIVE}
+            expected = {"connect_timeout": 5, **databases.KEEPALIVE}
             assert {name: found[name] for name in expected} == {
                 name: str(value) for name, value in expected.items() if name in found
             }
@@ -72,7 +71,7 @@ def test_long_transactions_have_no_limits(postgres_url: str, sqlite_url: str) ->
 def test_a_writer_does_not_wait_for_the_lock_for_ever(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "LOCK_TIMEOUT_S", 1)
+    monkeypatch.setattr(databases, "LOCK_TIMEOUT_S", 1)
     with Ledger.open(postgres_url) as ledger, Ledger.open(postgres_url) as other:
         samples.defined(ledger)
         with other.store.writing():
@@ -86,7 +85,9 @@ def test_a_writer_does_not_wait_for_the_lock_for_ever(
 def locked(ledger: Ledger, other: Ledger, then: str | None = None) -> Iterator[None]:
     """Hold the lock of the writers, after some of the statements of a pipeline were sent."""
     held = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
-    with ledger.store.autocommitting() as driver, driver.pipeline():
+    url = ledger.store.engine.url.set(drivername="postgresql")
+    address = url.render_as_string(hide_password=False)
+    with psycopg.connect(address, autocommit=True) as driver, driver.pipeline():
         driver.execute(LOCK_STATEMENT)
         if then is not None:
             driver.execute(then)
@@ -103,10 +104,10 @@ def locked(ledger: Ledger, other: Ledger, then: str | None = None) -> Iterator[N
 def test_a_session_that_holds_the_lock_and_sends_nothing_is_ended(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stalled_writers, "STALLED_AFTER_S", 0)
+    monkeypatch.setattr(databases, "STALLED_AFTER_S", 0)
     ended = False
     with Ledger.open(postgres_url) as ledger, Ledger.open(postgres_url) as other:
-        with suppress(sa.exc.OperationalError), locked(ledger, other):
+        with suppress(psycopg.OperationalError), locked(ledger, other):
             ended = end_stalled_writer(other.store.engine, WRITER_LOCK_ID)
         assert ended
         samples.defined(ledger)
@@ -117,7 +118,7 @@ def test_no_other_session_is_ended(postgres_url: str, monkeypatch: pytest.Monkey
         engine = other.store.engine
         with locked(ledger, other):  # not for long enough
             assert not end_stalled_writer(engine, WRITER_LOCK_ID)
-        monkeypatch.setattr(stalled_writers, "STALLED_AFTER_S", 0)
+        monkeypatch.setattr(databases, "STALLED_AFTER_S", 0)
         with locked(ledger, other):  # another lock
             for id in (WRITER_LOCK_ID + 1, WRITER_LOCK_ID + 2**32):
                 assert not end_stalled_writer(engine, id)
@@ -140,12 +141,12 @@ def test_a_connection_that_broke_while_idle_is_replaced(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Ledger.open(postgres_url) as ledger, Ledger.open(postgres_url) as other:
-        monkeypatch.setattr(postgres, "PING_AFTER_IDLE_S", 3600.0)
+        monkeypatch.setattr(databases, "PING_AFTER_IDLE_S", 3600.0)
         end_session(ledger, other)
         with pytest.raises(OUTAGES):
             samples.defined(ledger)
         samples.defined(ledger)
-        monkeypatch.setattr(postgres, "PING_AFTER_IDLE_S", 0.0)
+        monkeypatch.setattr(databases, "PING_AFTER_IDLE_S", 0.0)
         end_session(ledger, other)
         samples.defined(ledger, "second")
 

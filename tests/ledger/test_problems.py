@@ -8,7 +8,7 @@ import pytest
 
 import ledger_samples as samples
 from belated.ledger import Ledger, Part, ProblemSpec, Recorded
-from belated.ledger.validation import check_allowed, check_names, check_states
+from belated.ledger.problems import check_allowed, check_names, check_states
 
 GIVEN = {
     "name": "clinic",
@@ -189,7 +189,7 @@ def test_combinations_of_factors_are_counted_before_they_are_made(
     def fail(factors: object) -> None:
         raise AssertionError("all combinations were made")
 
-    monkeypatch.setattr("belated.ledger.validation.States", fail)
+    monkeypatch.setattr("belated.ledger.problems.States", fail)
     factors = [{"name": f"factor {i}", "values": ["low", "high"]} for i in range(40)]
     with pytest.raises(ValueError, match="must be the names of all combinations"):
         check_states(["low"], factors)

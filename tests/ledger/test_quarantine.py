@@ -6,9 +6,8 @@ from collections.abc import Callable
 import pytest
 
 import ledger_samples as samples
-from belated.ledger import Ledger
-from belated.ledger.clients import quarantine
-from belated.ledger.clients.quarantine import MAX_BODY_CHARS, RejectedRequest
+from belated.ledger import Ledger, clients
+from belated.ledger.clients import MAX_BODY_CHARS, RejectedRequest
 from combinations import FULL
 from ledger_samples import (
     defined,
@@ -29,8 +28,8 @@ def texts(ledger: Ledger, problem: int | None = None) -> list[str | None]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for 20 of each problem, made with every fifth."""
-    monkeypatch.setattr(quarantine, "MAX_REQUESTS_PER_PROBLEM", 20)
-    monkeypatch.setattr(quarantine, "PRUNE_EVERY_REQUESTS", 5)
+    monkeypatch.setattr(clients, "MAX_REQUESTS_PER_PROBLEM", 20)
+    monkeypatch.setattr(clients, "PRUNE_EVERY_REQUESTS", 5)
 
 
 def test_the_oldest_make_room_for_the_newest(small: None, ledger: Ledger) -> None:
@@ -61,7 +60,7 @@ def test_what_comes_again_counts_as_new(small: None, url: str) -> None:
 
 @pytest.mark.skipif(not FULL, reason="BELATED_FULL=1 tests the limit itself, others a small one")
 def test_room_is_made_for_ten_thousand(memory: Ledger) -> None:
-    limit, every = quarantine.MAX_REQUESTS_PER_PROBLEM, quarantine.PRUNE_EVERY_REQUESTS
+    limit, every = clients.MAX_REQUESTS_PER_PROBLEM, clients.PRUNE_EVERY_REQUESTS
     memory.quarantine.add_all(numbered(limit + 2 * every))
     assert limit <= len(list(memory.quarantine)) < limit + every
 

@@ -7,8 +7,7 @@ import pytest
 
 from belated.episode import Policy
 from belated.ledger import Ledger
-from belated.ledger.events import Opened
-from belated.ledger.outcomes import AlreadyRecorded, Conflict, Invalid, NotFound
+from belated.ledger.events import AlreadyRecorded, Conflict, Invalid, NotFound, Opened
 from ledger_samples import (
     ACTIONS,
     STATES,

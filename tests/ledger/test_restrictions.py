@@ -20,9 +20,7 @@ from belated.ledger import (
     ProblemSpec,
     Recorded,
 )
-from belated.ledger.recording.content import parse_content
-from belated.ledger.recording.parts import join_parts, split_into_path, split_into_steps
-from belated.ledger.recording.values import ContentError
+from belated.ledger.content import ContentError, parse_content
 
 GIVEN: dict[str, Any] = {
     "name": "shop",
@@ -121,23 +119,20 @@ def test_restrictions_that_make_no_sense_are_refused(change: Any, sentence: str)
 
 @pytest.mark.parametrize("content", [SHORT, PADDED])
 def test_padding_after_a_terminal_state_is_dropped(content: Any) -> None:
-    assert parse_content(content, SHOP) == {"whole": TRIMMED}
+    assert parse_content(content, SHOP).content() == TRIMMED
 
 
 def test_an_episode_that_does_not_end_has_all_steps() -> None:
-    whole = parse_content(LONG, SHOP)["whole"]
-    assert len(whole["actions"]) == 4
+    assert len(parse_content(LONG, SHOP).actions) == 4
 
 
 @pytest.mark.parametrize("spec", [SHOP, LATE])
 @pytest.mark.parametrize("content", [SHORT, LONG])
-def test_the_parts_of_an_episode_are_those_of_its_text(content: Any, spec: ProblemSpec) -> None:
+def test_the_columns_of_an_episode_are_those_of_its_text(content: Any, spec: ProblemSpec) -> None:
     whole = parse_content(content, spec)
-    for split in (
-        (split_into_steps, split_into_path) if spec.late == "rewards" else (split_into_steps,)
-    ):
-        parts = split(whole, spec.horizon)
-        assert parse_content(json.loads(json.dumps(join_parts(parts))), spec) == parts
+    for form in ("steps", "path") if spec.late == "rewards" else ("steps",):
+        columns = whole.only(form, whole.parts(form, spec))
+        assert parse_content(json.loads(json.dumps(columns.content())), spec) == columns
 
 
 @pytest.mark.parametrize(
@@ -331,7 +326,7 @@ def test_a_step_that_does_not_join_what_is_recorded_is_a_conflict(
 
 def test_recorded_steps_that_do_not_join_stay_valid() -> None:
     old = several(FIRST, SECOND_ALONE)
-    assert list(parse_content(old, SHOP)) == ["step:0", "step:1"]
+    assert parse_content(old, SHOP).steps == [0, 1]
 
 
 def test_the_rest_of_an_episode_by_steps_is_recorded(ledger: Ledger) -> None:

@@ -7,8 +7,16 @@ import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import Ledger, schema
-from belated.ledger.events import Corrected, Feedback, Opened, Withdrawn
-from belated.ledger.outcomes import AlreadyRecorded, DataWithdrawn, NotFound, Recorded
+from belated.ledger.events import (
+    AlreadyRecorded,
+    Corrected,
+    DataWithdrawn,
+    Feedback,
+    NotFound,
+    Opened,
+    Recorded,
+    Withdrawn,
+)
 from belated.ledger.store import SCRUB_TIMEOUT_MS, Store
 from ledger_samples import (
     at,

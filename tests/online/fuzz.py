@@ -19,8 +19,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from belated.cli.support.existing_ledger import open_existing_ledger, verify_ledger
-from belated.ledger import Event, Ledger, Part, schema
-from belated.ledger.audit import find_content_fault
+from belated.ledger import Event, Ledger, Part
+from belated.ledger.audit import TABLES, find_content_fault
 from belated.online.fold import DamagedEventError, Fold
 from belated.online.host import Host
 from belated.online.snapshot_codec import decode_state, encode_state
@@ -138,7 +138,7 @@ def dump(ledger: Ledger) -> str:
     uncovered = {"at", "event_time"}
     rows = []
     with ledger.store.reading() as connection:
-        for table in schema.metadata.sorted_tables:
+        for table in TABLES:
             columns = [column for column in table.c if column.name not in uncovered]
             rows += [repr(tuple(row)) for row in connection.execute(sa.select(*columns))]
     return "\n".join(sorted(rows))

@@ -8,7 +8,7 @@ import pytest
 import belated as bl
 from belated.ledger import Corrected, Feedback, Ledger, Opened, Recorded
 from belated.online.fold import Fold
-from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND as SECOND
+from belated.online.history import MICROSECONDS_PER_SECOND as SECOND
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, encode_state
 from histories import History, anything, make_spec

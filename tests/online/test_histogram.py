@@ -1,4 +1,4 @@
-"""Bins: sums by key, wherever the width doubled."""
+"""Histograms: sums by key, wherever the width doubled, and times far from all others apart."""
 
 from collections import defaultdict
 
@@ -7,130 +7,153 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.online.history.histogram import MAX_BINS, Aggregation, Histogram
+from belated.online.history import (
+    MAX_BINS,
+    MAX_STORED_BINS,
+    TIME_COLUMNS,
+    Histogram,
+    History,
+    Return,
+)
+from belated.online.history import MICROSECONDS_PER_SECOND as SECOND
 from belated.online.snapshot_codec import decode_state, encode_state
 from snapshots import same
 
-COLUMNS: dict[str, Aggregation] = {"total": "sum", "most": "max", "counted": "sum"}
+COLUMNS = ("opened", "delay", "longest")
+NOW = 1_794_750_600 * SECOND
+YEAR = 365 * 86_400 * SECOND
 
 spans = st.sampled_from([10, 300, 10**4, 10**9])
-chunks = spans.flatmap(
-    lambda span: st.lists(
-        st.lists(st.tuples(st.integers(-span, span), st.integers(-100, 100)), max_size=6),
-        max_size=12,
-    )
+entries = spans.flatmap(
+    lambda span: st.lists(st.tuples(st.integers(-span, span), st.integers(0, 100)), max_size=40)
 )
 widths = st.sampled_from([1, 3, 1000])
 
 
-def made(width: int = 1, origin: int | None = 0) -> Histogram:
-    return Histogram(width, COLUMNS, origin=origin)
-
-
-def put(bins: Histogram, chunk: list[tuple[int, int]]) -> None:
-    keys, values = np.array(chunk, np.int64).reshape(-1, 2).T
-    numbers = values.astype(np.float64)
-    bins.add(keys, {"total": numbers, "most": numbers})
-    for key in keys.tolist():
-        bins.count(key, "counted")
-
-
-def plain(pairs: list[tuple[int, int]], width: int, origin: int) -> dict[int, list[int]]:
-    """The values by the start of the bin that their keys lie in."""
-    found = defaultdict(list)
+def made(pairs: list[tuple[int, int]], width: int = 1, origin: int | None = 0) -> Histogram:
+    histogram = Histogram(COLUMNS, width, origin=origin)
     for key, value in pairs:
-        found[origin + (key - origin) // width * width].append(value)
-    return found
+        histogram.add(key, {"opened": 1, "delay": value, "longest": value})
+    return histogram
 
 
-@given(chunks, widths, st.integers(-500, 500))
-def test_what_bins_come_to_is_a_plain_count_at_the_last_width(
-    given: list[list[tuple[int, int]]], width: int, origin: int
+@given(entries, widths, st.integers(-500, 500))
+def test_a_view_is_a_plain_count_at_the_least_width_that_is_enough(
+    pairs: list[tuple[int, int]], width: int, origin: int
 ) -> None:
-    bins = made(width, origin)
-    for chunk in given:
-        put(bins, chunk)
-    pairs = [pair for chunk in given for pair in chunk]
-    view = bins.view()
-    want = plain(pairs, view.width, origin)
+    view = made(pairs, width, origin).view()
+    places = [(key - origin) // width for key, _ in pairs] or [0]
+    octaves = 0
+    while (max(places) >> octaves) - (min(places) >> octaves) >= MAX_BINS:
+        octaves += 1
+    assert view.width == width << octaves
+    want = defaultdict(list)
+    for key, value in pairs:
+        want[origin + (key - origin) // view.width * view.width].append(value)
     starts = range(min(want), max(want) + 1, view.width) if want else []
     assert view.starts == list(starts)
-    assert len(view) == len(starts) <= MAX_BINS
-    assert view.columns["total"].tolist() == [sum(want[start]) for start in starts]
-    assert view.columns["counted"].tolist() == [len(want[start]) for start in starts]
-    most = [max(want[start], default=-np.inf) for start in starts]
-    assert view.columns["most"].tolist() == most
+    assert view.columns["opened"].tolist() == [len(want[start]) for start in starts]
+    assert view.columns["delay"].tolist() == [sum(want[start]) for start in starts]
+    assert view.columns["longest"].tolist() == [
+        max(want[start], default=-np.inf) for start in starts
+    ]
 
 
-@given(chunks, widths)
-def test_the_width_is_the_least_that_is_enough(
-    given: list[list[tuple[int, int]]], width: int
+@given(entries, st.data())
+def test_the_order_of_entries_does_not_matter(
+    pairs: list[tuple[int, int]], data: st.DataObject
 ) -> None:
-    bins = made(width)
-    for chunk in given:
-        put(bins, chunk)
-    keys = [key for chunk in given for key, _ in chunk] or [0]
-    while max(keys) // width - min(keys) // width >= MAX_BINS:
-        width *= 2
-    assert bins.view().width == width
+    one, other = made(pairs).view(), made(data.draw(st.permutations(pairs))).view()
+    assert (one.width, one.start) == (other.width, other.start)
+    assert {name: column.tolist() for name, column in one.columns.items()} == {
+        name: column.tolist() for name, column in other.columns.items()
+    }
 
 
-@given(chunks, st.data())
-def test_bins_are_the_same_in_whatever_order_and_company_things_come(
-    given: list[list[tuple[int, int]]], data: st.DataObject
+@given(entries, st.integers(0, 40), st.sampled_from([0, None]))
+def test_a_restored_histogram_goes_on_to_the_same_bits(
+    pairs: list[tuple[int, int]], place: int, origin: int | None
 ) -> None:
-    pairs = [pair for chunk in given for pair in chunk]
-    shuffled = data.draw(st.permutations(pairs))
-    one, other = made(), made()
-    put(one, pairs)
-    for pair in shuffled:
-        put(other, [pair])
-    assert same(one.snapshot(), other.snapshot())
+    state = decode_state(encode_state(made(pairs[:place], origin=origin).snapshot()))
+    restored = Histogram(COLUMNS).restore(state)
+    for key, value in pairs[place:]:
+        restored.add(key, {"opened": 1, "delay": value, "longest": value})
+    assert same(restored.snapshot(), made(pairs, origin=origin).snapshot())
 
 
-@given(chunks, st.integers(0, 12), st.sampled_from([0, None]))
-def test_restored_bins_go_on_to_the_same_bits(
-    given: list[list[tuple[int, int]]], place: int, origin: int | None
-) -> None:
-    straight, bins = made(origin=origin), made(origin=origin)
-    for number, chunk in enumerate(given):
-        if number == place:
-            bins = Histogram.restore(decode_state(encode_state(bins.snapshot())))
-        for each in (straight, bins):
-            put(each, chunk)
-            third = np.array([value / 3 for _, value in chunk])
-            each.add(np.array([key for key, _ in chunk], np.int64), {"total": third})
-    assert same(straight.snapshot(), bins.snapshot())
+def test_the_number_of_stored_bins_is_bounded() -> None:
+    histogram = made([(i * 7, 1) for i in range(5 * MAX_STORED_BINS)])
+    assert histogram.snapshot()["places"].size <= MAX_STORED_BINS
+    assert histogram.view().columns["opened"].sum() == 5 * MAX_STORED_BINS
 
 
 def test_without_an_origin_the_first_key_is_rounded_down_to_it() -> None:
-    bins = made(10, origin=None)
-    assert bins.view().starts == []
-    bins.count(47, "total")
-    bins.count(2600, "total")
-    assert bins.view().starts[0] == 40
-    bins.count(39, "total")
-    view = bins.view()
+    histogram = made([], 10, origin=None)
+    assert histogram.view().starts == []
+    for key in (47, 2600):
+        histogram.add(key, {"opened": 1})
+    assert histogram.view().starts[0] == 40
+    histogram.add(39, {"opened": 1})
+    view = histogram.view()
     assert (view.width, view.start) == (20, 20)  # 40 is still where a bin begins
 
 
 def test_a_view_stays_as_it_was() -> None:
-    bins = made()
-    bins.count(0, "total")
-    view = bins.view()
-    bins.count(0, "total")
-    bins.count(1000, "total")
-    assert (view.width, view.columns["total"].tolist()) == (1, [1.0])
+    histogram = made([(0, 1)])
+    view = histogram.view()
+    histogram.add(1000, {"opened": 1})
+    assert (view.width, view.columns["opened"].tolist()) == (1, [1.0])
     with pytest.raises(ValueError, match="read-only"):
-        view.columns["total"][0] = 5
-    snapshot = bins.snapshot()
-    bins.count(0, "total")
-    assert snapshot["columns"]["total"].sum() == 3
+        view.columns["opened"][0] = 5
 
 
-def test_restored_bins_leave_the_snapshot_alone() -> None:
-    bins = made()
-    bins.count(0, "total")
-    state = bins.snapshot()
-    Histogram.restore(state).count(0, "total")
-    assert same(state, bins.snapshot())
+def timed(*times: int) -> Histogram:
+    histogram = Histogram(TIME_COLUMNS, SECOND)
+    for time in times:
+        histogram.add(time, {"opened": 1})
+    return histogram
+
+
+def steady(count: int, start: int = NOW) -> list[int]:
+    """One time a second."""
+    return [start + i * SECOND for i in range(count)]
+
+
+@pytest.mark.parametrize("jump", [30 * YEAR, -30 * YEAR, YEAR])
+def test_one_clock_jump_does_not_make_bins_wider(jump: int) -> None:
+    times = steady(200)
+    view = timed(*times[:150], NOW + jump, *times[150:]).view(hides_outliers=True)
+    assert (view.width, len(view)) == (SECOND, 200)
+    assert view.columns["opened"].sum() == 200
+    assert view.outside == {"opened": 1, "returned": 0}
+
+
+def test_while_the_time_is_far_everything_is_shown() -> None:
+    view = timed(*steady(200), NOW + YEAR).view(hides_outliers=True)
+    assert view.outside == {}
+    assert (view.columns["opened"].sum(), view.columns["opened"][-1]) == (201, 1)
+    assert view.width > SECOND
+
+
+@pytest.mark.parametrize(
+    "times", [[*steady(200), *steady(200, NOW + YEAR), NOW], [NOW + YEAR, NOW]]
+)
+def test_many_far_times_are_data(times: list[int]) -> None:
+    view = timed(*times).view(hides_outliers=True)
+    assert (view.outside, view.columns["opened"].sum()) == ({}, len(times))
+
+
+def test_the_history_of_a_problem_survives_a_wrong_clock() -> None:
+    history = History()
+    for number, time in enumerate(steady(300)):
+        wrong = 20 * YEAR if number == 200 else 0
+        history.add_opening(time, 1, recorded_at=time + wrong)
+    history.add_return(Return(NOW, NOW + YEAR, NOW, NOW + SECOND, 1, 1, 0.5))
+    history.add_opening(NOW, 1, recorded_at=NOW)
+    view = history.view()
+    assert (view.times.outside, view.arrivals.outside) == (
+        {"opened": 0, "returned": 1},
+        {"opened": 1, "returned": 0},
+    )
+    assert view.times.width == view.arrivals.width == 2 * SECOND
+    assert same(History.restore(history.snapshot()).snapshot(), history.snapshot())

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from belated.ledger import Corrected, Event, Feedback, Ledger, Opened, Recorded
-from belated.ledger.episodes import Exclusions
+from belated.ledger.events import Exclusions
 from belated.online.fold import FORMAT, Fold
 from belated.online.follower import Follower, read_excluding_events
-from belated.online.history.histogram import MAX_BINS, HistogramView
-from belated.online.history.history import History as Counted
-from belated.online.history.history import HistoryView
-from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
+from belated.online.history import MAX_BINS, MICROSECONDS_PER_SECOND, HistogramView, HistoryView
+from belated.online.history import History as Counted
 from belated.online.host import Host
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, digest_state, encode_state

@@ -12,9 +12,8 @@ import sqlalchemy as sa
 
 from belated.learner.learner import Learner
 from belated.ledger import Corrected, Feedback, Ledger, Part
-from belated.ledger.engines.outages import LOCK_TIMEOUT, describe_outage
-from belated.ledger.episodes import Exclusions
-from belated.ledger.events import NewEvent, Tick
+from belated.ledger.databases import LOCK_TIMEOUT, describe_outage
+from belated.ledger.events import Exclusions, NewEvent, Tick
 from belated.ledger.policies import encode_policy
 from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
@@ -384,7 +383,7 @@ def test_a_lock_timeout_while_ticks_are_recorded_is_no_failure(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Ledger.open(postgres_url) as other:
-        monkeypatch.setattr("belated.ledger.engines.postgres.LOCK_TIMEOUT_S", 0.05)
+        monkeypatch.setattr("belated.ledger.databases.LOCK_TIMEOUT_S", 0.05)
         with Ledger.open(postgres_url) as ledger:
             history = History(ledger, make_spec())
             host = Host(ledger)

@@ -95,7 +95,10 @@ class Clinic:
         for one in outcomes:
             episode = getattr(one, "episode", None)
             fields = {key: value for key, value in vars(one).items() if key != "episode"}
-            self.outcomes.append([one.name, fields, None if episode is None else vars(episode)])
+            record = {} if episode is None else vars(episode)
+            later = ("feedback", "replaced")  # fields that are newer than the recorded digests
+            known = {key: value for key, value in record.items() if key not in later}
+            self.outcomes.append([one.name, fields, known or None])
 
     def append(self, *events: Any) -> None:
         """Record events in one transaction."""

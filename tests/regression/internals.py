@@ -12,7 +12,7 @@ from unittest import mock
 from belated.cli.main import app as cli
 from belated.learner.bases import BASES
 from belated.ledger import Ledger, Problem
-from belated.ledger.clients.idempotency import StoredResponse
+from belated.ledger.clients import StoredResponse
 from belated.online.follower import Follower
 from belated.online.host import Host
 from belated.papers.howson2021 import grid, measurements

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.ledger.recording.content import ContentError, UnusableContent, parse_content
+from belated.ledger.content import ContentError, UnusableContent, parse_content
 from belated.service.bodies import parse_feedback, parse_time
 from belated.service.errors import ApiError
 from histories import make_spec

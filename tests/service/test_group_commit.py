@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.ledger.events import Feedback, Tick
-from belated.ledger.outcomes import Recorded
+from belated.ledger.events import Feedback, Recorded, Tick
 from belated.service.group_commit import MAX_EARLY_EVENTS, BusyError, GroupCommit
 
 

@@ -9,8 +9,8 @@ from pydantic import TypeAdapter
 
 from belated.client import wire
 from belated.ledger import Ledger
-from belated.online.history.history import History as Counted
-from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
+from belated.online.history import MICROSECONDS_PER_SECOND
+from belated.online.history import History as Counted
 from belated.service.status import version_bins
 from service.site import PLAYED, Site
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import belated as bl
 from belated.cli.lateness import lateness
 from belated.ledger import Ledger
-from belated.ledger.delay_records import delay_records
+from belated.online.delay_records import delay_records
 from belated.online.fold import Fold
 from belated.online.follower import Follower
 from belated.online.snapshot_codec import decode_state, encode_state

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.ledger.clients.quarantine import MAX_BODY_CHARS, Quarantine, QuarantinedRequest
+from belated.ledger.clients import MAX_BODY_CHARS, Quarantine, QuarantinedRequest
 from ledger_samples import count_rows
 from service.site import CLINIC, ID, NDJSON, PLAYED, Site
 

@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 
-from belated.ledger.engines.outage_log import OutageLog
+from belated.ledger.databases import OutageLog
 from belated.service.operations.readiness import WriteProbe
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.ledger.clients.tokens import Token
+from belated.ledger.clients import Token
 from belated.ledger.store import now
 from belated.service.errors import ApiError
 from belated.service.tokens import USE_INTERVAL_S, RateLimiter, TokenUses, create_token

@@ -92,7 +92,7 @@ def measure(
     rows = read_rows(file)
     if not rows or not {"seq", "kind"} <= rows[0].keys():
         return lateness_of(rows, groups=by, unit="episodes" if in_episodes else None, now=now)
-    from belated.ledger.delay_records import delay_records
+    from belated.online.delay_records import delay_records
 
     names = sorted({row["problem"] for row in rows if "problem" in row})
     if problem is not None or len(names) > 1:

@@ -18,29 +18,27 @@ except ImportError:
         missing_extra("belated.ledger", "SQLAlchemy and alembic", "service")
     ) from None
 
-from belated.ledger.episodes import EpisodeRecord
 from belated.ledger.events import (
+    AlreadyRecorded,
+    Conflict,
     Control,
     Corrected,
+    DataWithdrawn,
     Defined,
+    EpisodeRecord,
     Event,
     Feedback,
+    Invalid,
     Lost,
+    NotFound,
     Opened,
+    Outcome,
     Published,
+    Recorded,
     Tick,
     Withdrawn,
 )
 from belated.ledger.ledger import Ledger
-from belated.ledger.outcomes import (
-    AlreadyRecorded,
-    Conflict,
-    DataWithdrawn,
-    Invalid,
-    NotFound,
-    Outcome,
-    Recorded,
-)
 from belated.ledger.problems import Part, Problem, ProblemSpec
 
 __all__ = [

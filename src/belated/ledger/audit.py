@@ -1,46 +1,43 @@
-"""Audit of a ledger: compares events with their digests, and derived tables with the events.
+"""Audit of a ledger, and copies that are compared with the original.
 
-A derived table holds data that can be computed from the events. Such a table and the events are
-read side by side, in the same order and in one read transaction. Events recorded during the audit
-are therefore not seen, and are not reported as faults.
+A derived table holds data that follow from the events. An audit compares events with their digests,
+builds the derived tables once more, from the events alone, in an empty database, and names the
+first row that differs.
 """
 
 import json
+import tempfile
 from collections.abc import Iterable, Iterator
 from hashlib import sha256
-from itertools import groupby, islice
-from operator import attrgetter
-from typing import Any, Final, TypeVar
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
-from belated.check import check_text
-from belated.ledger import canonical, schema
-from belated.ledger.episodes import (
-    EPISODE_COLUMNS,
-    EXCLUDING_KINDS,
-    EpisodeRecord,
-    Exclusions,
-    feedback_seqs,
-)
-from belated.ledger.events import Event
-from belated.ledger.problems import Problem, ProblemSpec
-from belated.ledger.recording.content import parse_content
-from belated.ledger.recording.deduplication import encode_parts
-from belated.ledger.recording.values import ContentError
-from belated.ledger.store import Store, UnreadableRowError
+from belated.ledger import schema
+from belated.ledger.events import Event, chunk_ids
+from belated.ledger.kinds import KINDS
+from belated.ledger.policies import digest_policy
+from belated.ledger.problems import ProblemCache, ProblemSpec
+from belated.ledger.schema import canonical, digest
+from belated.ledger.store import PAGE_SIZE, Store, UnreadableRowError
+from belated.ledger.transaction import Transaction
+
+if TYPE_CHECKING:
+    from belated.ledger.ledger import Ledger
 
 MAX_FAULTS: Final = 100
 """Maximum number of messages that a check returns."""
 
-ROWS_PER_FETCH: Final = 500
-
-L = TypeVar("L")
-R = TypeVar("R")
-
-PartDigests = dict[tuple[str | None, str], str]
-"""Map from a pair, the id of an episode and the name of a part of its feedback, to the digest of
-this part. The id is None for an event without an episode."""
+DERIVED: Final[dict[sa.Table, tuple[str, ...]]] = {
+    schema.problems: ("id", "name", "archived"),
+    schema.episodes: ("problem", "number", "id", "version", "seq", "withdrawn", "lost"),
+    schema.claims: ("episode", "seqs", "replaced"),
+    schema.policies: ("problem", "version", "seq", "tick", "sha"),
+}
+"""Map from each derived table to the columns that an audit compares; it reads the rows in order of
+these columns. A publication does not contain its policy, only the digest."""
 
 
 def digest_events(events: Iterable[Event]) -> str:
@@ -52,7 +49,7 @@ def digest_events(events: Iterable[Event]) -> str:
     for event in events:
         facts = (event.seq, event.problem, event.episode, event.kind, event.at, event.sha)
         try:
-            total.update(canonical.canonical(facts).encode())
+            total.update(canonical(facts).encode())
         except TypeError:  # SQLite does not enforce the types of columns
             raise UnreadableRowError(
                 f"Row {event.seq} of the table events is damaged: a value has a wrong type."
@@ -66,35 +63,25 @@ def find_event_fault(event: Event) -> str | None:
     An event is faulty if its content does not match its digest, or if it is redacted but some of
     its content is still stored.
     """
+    text, salt = event.text, event.salt or b""
     if event.redacted:
-        if (event.text, event.salt, event.event_time) != (None, None, None):
+        if (text, event.salt, event.event_time) != (None, None, None):
             return f"Event {event.seq} is redacted, but not all of its content is deleted."
-    elif not _matches_digest(event):
+    # SQLite does not enforce the types of columns
+    elif not (isinstance(text, str) and isinstance(salt, bytes)) or digest(text, salt) != event.sha:
         return f"Event {event.seq} has been changed: digest mismatch."
     return None
-
-
-def _matches_digest(event: Event) -> bool:
-    text, salt = event.text, event.salt or b""
-    # SQLite does not enforce the types of columns
-    if not isinstance(text, str) or not isinstance(salt, bytes):
-        return False
-    return canonical.digest(text, salt) == event.sha
 
 
 def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
     """Return a message if the content of `event` is not valid for its problem, else None.
 
-    Feedback, corrections, and the reasons for which episodes are declared lost are checked; the
-    content of other events is not. `spec` is the specification of the problem.
+    `spec` is the specification of the problem. The check is that of `belated.ledger.kinds`.
     """
     if event.text is None:
         return None
     try:
-        if event.kind in ("feedback", "corrected"):
-            parse_content(event.body, spec)
-        elif event.kind == "lost":
-            check_text("reason", event.body["reason"])
+        KINDS[event.kind].check(event.body, spec)
     except Exception as error:  # content that is not JSON, or malformed in any other way
         return f"Event {event.seq} has invalid content. {error}"
     return None
@@ -120,18 +107,20 @@ def check_events(events: Iterable[Event]) -> list[str]:
     return faults
 
 
-def check_tables(store: Store, problem: Problem) -> list[str]:
-    """Return a message for each difference between the derived tables of `problem` and its events.
-
-    The compared tables in `store` are those of problems, episodes, claims and replaced events. At
-    most `MAX_FAULTS` messages are returned.
-    """
+def check_end(store: Store) -> list[str]:
+    """Return a message if the ledger does not end with the event that was recorded last."""
+    events = schema.events.c
     with store.consistent_reading() as connection:
-        try:
-            return list(islice(_compare_tables(connection, problem), MAX_FAULTS))
-        except (ValueError, KeyError, TypeError) as error:
-            reason = f"{type(error).__name__}: {error}"
-            return [f"The tables cannot be compared with the events: {reason}"]
+        known = connection.execute(sa.select(schema.ledger)).one()
+        query = sa.select(events.seq, events.sha).order_by(events.seq.desc()).limit(1)
+        last = connection.execute(query).first()
+    seq, sha = (0, None) if last is None else (last.seq, last.sha)
+    if (seq, sha) == (known.events, known.sha):
+        return []
+    return [
+        f"The ledger must end with event {known.events} and the digest {known.sha}, "
+        f"got event {seq} with the digest {sha}."
+    ]
 
 
 def check_database(store: Store) -> list[str]:
@@ -148,290 +137,217 @@ def check_database(store: Store) -> list[str]:
         return [f"The database is damaged: {row}." for row in rows if row != "ok"]
 
 
-def check_orphans(store: Store) -> list[str]:
-    """Return a message for each orphan row in `store`.
+def check_tables(store: Store, problem: int | None = None) -> list[str]:
+    """Rebuild the derived tables in an empty database, and compare them with those in `store`.
 
-    An orphan row refers to a problem or an episode that does not exist. A problem is also reported
-    if its name in the table of problems differs from the name in its definition. At most
-    `MAX_FAULTS` messages are returned.
+    Parameters
+    ----------
+    store : Store
+        Database of the ledger.
+    problem : int, optional
+        Id of the only problem whose rows are compared; None for all.
+
+    Returns
+    -------
+    list of str
+        A message for the first row of each table that differs, for the first event that cannot be
+        applied, for the first event that is redacted or not as its episode is withdrawn, and for
+        the first subject that should not be stored.
     """
-    with store.consistent_reading() as connection:
-        return list(islice(_find_orphans(connection), MAX_FAULTS))
+    with (
+        tempfile.TemporaryDirectory(prefix="belated-") as folder,  # readable by its owner only
+        store.consistent_reading() as stored,
+    ):
+        new = Store.open(f"sqlite:///{Path(folder, 'audit.db')}")
+        try:
+            driver: Any = new.writer.raw_connection()
+            driver.execute("PRAGMA foreign_keys = OFF")  # events may name what is missing
+            driver.close()
+            with new.writing() as rebuilt:
+                schema.metadata.create_all(rebuilt)
+                faults = _rebuild(_read_events(stored, problem), rebuilt)
+                for table, columns in DERIVED.items():
+                    rows = (_read_rows(c, table, columns, problem) for c in (stored, rebuilt))
+                    faults += _compare(table, columns, *rows)
+                return [*faults, *_check_redaction(stored, rebuilt, problem)]
+        finally:
+            new.close()
 
 
-def _compare_tables(connection: sa.Connection, problem: Problem) -> Iterator[str]:
-    excluding = list(_read_events(connection, problem.id, *EXCLUDING_KINDS))
-    yield from _compare_problem(connection, problem)
-    yield from _compare_episodes(connection, problem.id, excluding)
-    yield from _compare_claims(connection, problem, excluding)
-    yield from _compare_replaced(connection, problem.id, excluding)
-
-
-def _read_events(connection: sa.Connection, problem: int, *kinds: str) -> Iterator[Event]:
-    columns = schema.events.c
-    query = sa.select(schema.events).where(columns.problem == problem, columns.kind.in_(kinds))
-    if not {"opened", "feedback"} & set(kinds):
-        query = query.where(sa.text(schema.RARE))
-    return (Event._make(row) for row in _stream(connection, query.order_by(columns.seq)))
+def _read_events(connection: sa.Connection, problem: int | None) -> Iterator[Event]:
+    query = sa.select(schema.events).order_by(schema.events.c.seq)
+    if problem is not None:
+        query = query.where(schema.events.c.problem == problem)
+    return (Event._make(row) for row in _stream(connection, query))
 
 
 def _stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
-    return iter(connection.execute(query, execution_options={"yield_per": ROWS_PER_FETCH}))
+    with connection.execute(query, execution_options={"yield_per": PAGE_SIZE}) as rows:
+        yield from rows
 
 
-def _merge(
-    left: Iterator[tuple[int, L]], right: Iterator[tuple[int, R]]
-) -> Iterator[tuple[L | None, R | None]]:
-    """Merge two iterators of (key, value) pairs, each sorted by key.
+def _rebuild(events: Iterator[Event], connection: sa.Connection) -> list[str]:
+    """Let the tables of `connection` follow `events`; return a message for the first that fails."""
+    faults: list[str] = []
+    while page := list(islice(events, PAGE_SIZE)):
+        transaction = Transaction(connection, ProblemCache(), KINDS, last=0, at=0)
+        transaction.reload_episodes(sorted({e.episode for e in page if isinstance(e.episode, str)}))
+        for event in page:
+            try:
+                KINDS[event.kind].follow(transaction, event)
+            except (ValueError, KeyError, TypeError, sa.exc.IntegrityError) as error:
+                reason = f"{type(error).__name__}: {error}"
+                faults.append(f"The tables cannot follow event {event.seq}. {reason}")
+        try:
+            transaction.flush()
+        except sa.exc.IntegrityError as error:
+            faults.append(
+                f"The tables cannot follow events {page[0].seq} to {page[-1].seq}. {error.orig}"
+            )
+    return faults[:1]
 
-    Yields a pair (left value, right value) for each key, in increasing order of the keys. A value
-    is None if its iterator does not contain the key.
-    """
-    one, other = next(left, None), next(right, None)
-    while one is not None or other is not None:
-        if other is None or (one is not None and one[0] < other[0]):
-            yield one[1] if one is not None else None, None
-            one = next(left, None)
-        elif one is None or other[0] < one[0]:
-            yield None, other[1]
-            other = next(right, None)
-        else:
-            yield one[1], other[1]
-            one, other = next(left, None), next(right, None)
 
-
-def _compare_problem(connection: sa.Connection, problem: Problem) -> Iterator[str]:
-    columns = schema.problems.c
-    row = connection.execute(sa.select(schema.problems).where(columns.id == problem.id)).first()
-    name = None if row is None else row.name
-    if name != problem.name:
-        yield _wrong_name(problem.id, name, problem.name)
-    archived = None
-    for event in _read_events(connection, problem.id, "control"):
-        if event.body["action"] in ("archive", "unarchive"):
-            archived = event.seq if event.body["action"] == "archive" else None
-    if row is not None and row.archived != archived:
-        yield (
-            f"Problem {problem.name!r} has archived {row.archived} in the table of problems, "
-            f"but {archived} according to the events."
+def _read_rows(
+    connection: sa.Connection, table: sa.Table, columns: tuple[str, ...], problem: int | None
+) -> Iterator[tuple[Any, ...]]:
+    """Yield the rows of `table`, of one problem or all, as tuples of the `columns`."""
+    query = sa.select(*(table.c[name] for name in columns))
+    query = query.order_by(*(table.c[name] for name in columns[:2]))
+    if problem is not None and table is schema.claims:
+        episodes = schema.episodes.c
+        query = query.where(
+            table.c.episode.in_(sa.select(episodes.seq).where(episodes.problem == problem))
         )
+    elif problem is not None:
+        query = query.where(table.c[columns[0]] == problem)
+    return map(tuple, _stream(connection, query))
 
 
-def _wrong_name(id: int, name: str | None, defined: str) -> str:
-    if name is None:
-        return f"Event {id} defines problem {defined!r}, which is not in the table of problems."
-    return f"Problem {id} is {name!r} in the table of problems; it was defined as {defined!r}."
-
-
-def _compare_episodes(
-    connection: sa.Connection, problem: int, excluding: list[Event]
-) -> Iterator[str]:
-    """Yield a message for each difference between the table of episodes and the events.
-
-    The rows of the table and the events that opened the episodes are read in order of the episode
-    number, which is also the order of seq. `excluding` are the corrections and withdrawals of the
-    problem with id `problem`.
-    """
-    withdrawn, lost = _withdrawal_seqs(excluding), {}
-    for event in _read_events(connection, problem, "lost"):
-        if event.episode in withdrawn and not event.redacted:
-            yield f"Event {event.seq} belongs to a withdrawn episode, but is not redacted."
-        lost[str(event.episode)] = event.seq
-    for id, seq in [*lost.items()]:
-        later = connection.scalar(sa.select(sa.func.max(feedback_seqs([id]).subquery().c.seq))) or 0
-        if later > seq or id in withdrawn:
-            del lost[id]
-    table = schema.episodes
-    query = sa.select(*EPISODE_COLUMNS).where(table.c.problem == problem).order_by(table.c.number)
-    stored = (EpisodeRecord(**row._mapping) for row in _stream(connection, query))
-    opened = (
-        _expected_episode(event, withdrawn, lost)
-        for event in _read_events(connection, problem, "opened")
+def _compare(
+    table: sa.Table,
+    columns: tuple[str, ...],
+    stored: Iterator[tuple[Any, ...]],
+    rebuilt: Iterator[tuple[Any, ...]],
+) -> list[str]:
+    """Return a message for the first row in which a stored table differs from the rebuilt one."""
+    while True:
+        found, expected = next(stored, None), next(rebuilt, None)
+        if found != expected:
+            break
+        if found is None:
+            return []
+    ours, theirs = (
+        None if row is None else dict(zip(columns, row, strict=True)) for row in (expected, found)
     )
-    for expected, found in _merge(
-        ((episode.number, episode) for episode in opened),
-        ((episode.number, episode) for episode in stored),
-    ):
-        if expected is not None and found is not None and expected.id == found.id:
-            yield from _compare_episode(expected, found)
-            continue
-        if expected is not None:
-            yield (
-                f"Event {expected.seq} opens episode {expected.id}, "
-                "which is not in the table of episodes."
-            )
-        if found is not None:
-            yield (
-                f"Episode {found.id} has number {found.number} in the table of episodes, "
-                "but was not opened with that number."
-            )
+    return [
+        f"The table {table.name} differs from the events: the first row that differs must be "
+        f"{json.dumps(ours)}, got {json.dumps(theirs, default=repr)}."
+    ]
 
 
-def _withdrawal_seqs(excluding: list[Event]) -> dict[str, int]:
-    """Return a dict that maps the id of each withdrawn episode to the seq of its withdrawal.
-
-    `excluding` contains all withdrawals of a problem; other events in it are ignored.
-    """
-    return {
-        id: event.seq
-        for event in excluding
-        if event.kind == "withdrawn"
-        for id in event.body["episodes"]
-    }
-
-
-def _expected_episode(
-    event: Event, withdrawn: dict[str, int], lost: dict[str, int]
-) -> EpisodeRecord:
-    """Return the record that the table should hold for the episode that `event` opened.
-
-    `withdrawn` and `lost` map the ids of withdrawn and lost episodes to the seqs of the events that
-    withdrew them or declared them lost. The subject of the record is None, since an event does not
-    contain the subject.
-    """
-    id, body = str(event.episode), event.body
-    return EpisodeRecord(
-        id,
-        event.problem,
-        body["number"],
-        body["version"],
-        event.seq,
-        withdrawn=withdrawn.get(id),
-        lost=lost.get(id),
-    )
-
-
-def _compare_episode(expected: EpisodeRecord, found: EpisodeRecord) -> Iterator[str]:
-    for name in ("version", "seq", "withdrawn", "lost"):
-        ours, theirs = getattr(expected, name), getattr(found, name)
-        if ours != theirs:
-            yield (
-                f"Episode {expected.id} has {name} {theirs} in the table of episodes, "
-                f"but {ours} according to the events."
-            )
-    if expected.withdrawn is not None and found.subject is not None:
-        yield f"Episode {expected.id} has been withdrawn, but its subject is still stored."
-
-
-def _compare_claims(
-    connection: sa.Connection, problem: Problem, excluding: list[Event]
+def _check_redaction(
+    stored: sa.Connection, rebuilt: sa.Connection, problem: int | None
 ) -> Iterator[str]:
-    """Yield a message for each difference between the claims table and the feedback of `problem`.
+    """Yield messages about content of withdrawn episodes that is stored, and content that is not.
 
-    The table lists each recorded part of an episode with its digest and the seq of its event.
-    Feedback that the events in `excluding` correct or withdraw must have no rows in the table.
+    `rebuilt` is the connection to the database with the rebuilt tables.
     """
-    exclusions, withdrawn = Exclusions(excluding), _withdrawal_seqs(excluding)
-    events = _read_events(connection, problem.id, "feedback", "corrected")
-    rows = _stream(connection, _rows_of_problem(schema.claims, problem.id))
-    for event, claims in _merge(
-        ((event.seq, event) for event in events),
-        ((seq, list(group)) for seq, group in groupby(rows, attrgetter("seq"))),
-    ):
-        found = {(row.id, row.part): row.sha for row in claims or ()}
-        if event is None:
-            yield from _compare_parts({}, found, claims[0].seq if claims else 0)
-            continue
-        if event.redacted and event.episode not in withdrawn:
-            yield f"Event {event.seq} is redacted, but its episode was not withdrawn."
-        elif event.episode in withdrawn and not event.redacted:
-            yield f"Event {event.seq} belongs to a withdrawn episode, but is not redacted."
-        expected = _expected_claims(event, exclusions, problem.spec)
-        if expected is not None and expected != found:
-            yield from _compare_parts(expected, found, event.seq)
-
-
-def _rows_of_problem(table: sa.Table, problem: int) -> sa.Select[Any]:
-    """Return a query for the rows of `table` that belong to `problem`, in order of seq.
-
-    The rows refer to an episode by the seq of its opening. The query adds the episode id as the
-    column `id`.
-    """
-    opening = schema.events.alias()
-    rows = sa.select(table, opening.c.episode.label("id"))
-    joined = rows.join_from(table, opening, opening.c.seq == table.c.episode)
-    return joined.where(opening.c.problem == problem).order_by(table.c.seq)
-
-
-def _compare_replaced(
-    connection: sa.Connection, problem: int, excluding: list[Event]
-) -> Iterator[str]:
-    """Yield a message for each difference between the table of replaced events and the events.
-
-    The table must list all feedback of an episode that was recorded before its last correction.
-    `excluding` are the corrections and withdrawals of the problem with id `problem`.
-    """
-    last = {event.episode: event.seq for event in excluding if event.kind == "corrected"}
-    expected = {
-        (event.episode, event.seq)
-        for event in _read_events(connection, problem, "feedback", "corrected")
-        if event.seq < last.get(event.episode, 0)
+    episodes, events, subjects = schema.episodes.c, schema.events.c, schema.subjects.c
+    gone = {
+        row.id: row.seq
+        for row in rebuilt.execute(
+            sa.select(episodes.id, episodes.seq).where(episodes.withdrawn.is_not(None))
+        )
     }
-    rows = connection.execute(_rows_of_problem(schema.replaced, problem))
-    found = {(row.id, row.seq) for row in rows}
-    for episode, seq in sorted(expected - found, key=str):
-        yield (
-            f"Event {seq} of episode {episode} was corrected, but is not in the table `replaced`."
+    personal = [kind for kind, each in KINDS.items() if each.is_personal]
+    query = sa.select(events.seq, events.episode, events.redacted).where(events.kind.in_(personal))
+    if problem is not None:
+        query = query.where(events.problem == problem)
+    for seq, episode, redacted in _stream(stored, query.order_by(events.seq)):
+        if redacted and episode not in gone:
+            yield f"Event {seq} is redacted, but its episode was not withdrawn."
+            break
+        if not redacted and episode in gone:
+            yield f"Event {seq} belongs to a withdrawn episode, but is not redacted."
+            break
+    for seqs in chunk_ids(sorted(gone.values())):
+        kept = sa.select(subjects.episode).where(
+            subjects.episode.in_(seqs), subjects.subject.is_not(None)
         )
-    for episode, seq in sorted(found - expected, key=str):
-        yield (
-            f"Event {seq} of episode {episode} is in the table `replaced`, but was not corrected."
-        )
+        for seq in stored.scalars(kept.limit(1)):
+            yield f"Event {seq} opens a withdrawn episode, but its subject is still stored."
+            return
 
 
-def _expected_claims(event: Event, exclusions: Exclusions, spec: ProblemSpec) -> PartDigests | None:
-    """Return the digests that the claims table should hold for the parts in the feedback `event`.
+def check_policies(store: Store, problem: int) -> list[str]:
+    """Return a message for each stored policy of a problem that does not match its digest."""
+    table = schema.policies.c
+    query = sa.select(table.version, table.actions, table.explore, table.epsilon, table.sha)
+    with store.reading() as connection:
+        rows = connection.execute(query.where(table.problem == problem).order_by(table.version))
+        return [
+            f"Version {row.version} has been changed since it was published: digest mismatch."
+            for row in rows
+            if digest_policy(row.actions, row.explore, row.epsilon) != row.sha
+        ]
 
-    The result is empty if `event` is in `exclusions`. It is None if the content of `event` is not
-    valid for the problem `spec`.
+
+ROWS_PER_INSERT: Final = 500
+
+TABLES: Final = [table for table in schema.metadata.sorted_tables if table is not schema.ledger]
+"""Tables to copy; of the table `ledger`, all but the identity, since a copy is another ledger."""
+
+
+def copy(source: "Ledger", target: "Ledger") -> dict[str, int]:
+    """Copy all rows of `source` to the empty ledger `target` in one transaction.
+
+    Returns a dict that maps the name of each table to the number of copied rows. Raises ValueError
+    if `target` is not empty. Before the transaction is committed, the two ledgers are compared: the
+    number of rows of each table, and the digest of all events. If they differ, RuntimeError is
+    raised and nothing is copied.
     """
-    if event in exclusions:
-        return {}
-    try:
-        _, digests = encode_parts(parse_content(event.body, spec))
-    except ContentError:
-        return None
-    return {(event.episode, part): sha for part, sha in digests.items()}
+    with (
+        source.store.consistent_reading() as old,
+        target.store.writing(limited=False) as new,
+    ):
+        for table in TABLES:
+            if new.execute(sa.select(table).limit(1)).first() is not None:
+                raise ValueError(
+                    f"target must be an empty ledger, but its table {table.name} has rows."
+                )
+        rows = {table.name: _copy_table(table, old, new) for table in TABLES}
+        end = dict(old.execute(sa.select(schema.ledger)).mappings().one())
+        del end["id"]
+        new.execute(sa.update(schema.ledger).values(**end))
+        for table in TABLES:
+            found = new.scalar(sa.select(sa.func.count()).select_from(table))
+            if found != rows[table.name]:
+                raise RuntimeError(
+                    f"The copy of table {table.name} must have {rows[table.name]} rows, "
+                    f"got {found}."
+                )
+        if _digest(old) != _digest(new):
+            raise RuntimeError("Digest mismatch: the events of the ledger and its copy differ.")
+    return rows
 
 
-def _compare_parts(expected: PartDigests, found: PartDigests, seq: int) -> Iterator[str]:
-    for episode, part in sorted(expected.keys() | found.keys(), key=str):
-        name = f"Part {part!r} of episode {episode}"
-        if (episode, part) not in found:
-            yield f"{name} arrived with event {seq}, but is not in the claims table."
-        elif (episode, part) not in expected:
-            yield f"{name} is in the claims table with event {seq}, which does not contain it."
-        elif expected[episode, part] != found[episode, part]:
-            yield f"{name} has different content in event {seq} and in the claims table."
+def _copy_table(table: sa.Table, old: sa.Connection, new: sa.Connection) -> int:
+    count = 0
+    for rows in _partitions(table, old):
+        new.execute(sa.insert(table), [dict(row._mapping) for row in rows])
+        count += len(rows)
+    return count
 
 
-def _find_orphans(connection: sa.Connection) -> Iterator[str]:
-    events, problems, episodes = schema.events.c, schema.problems.c, schema.episodes.c
-    names = {row.id: row.name for row in connection.execute(sa.select(schema.problems))}
-    query = sa.select(events.seq, events.body)
-    query = query.where(events.kind == "defined", sa.text(schema.RARE))
-    defined = {row.seq: _read_name(row.body) for row in connection.execute(query)}
-    for id, name in defined.items():
-        if name is not None and names.get(id) != name:
-            yield _wrong_name(id, names.get(id), name)
-    for id in sorted(names.keys() - defined.keys()):
-        yield f"Problem {names[id]!r} is in the table of problems, but no event {id} defined it."
-    lost = sa.select(episodes.id).where(episodes.problem.not_in(sa.select(problems.id)))
-    for row in _stream(connection, lost):
-        yield f"Episode {row.id} belongs to no problem in the table of problems."
-    for table in (schema.claims, schema.replaced, schema.subjects):
-        opened = sa.select(events.seq).where(events.seq == table.c.episode, events.kind == "opened")
-        for row in _stream(connection, sa.select(table).where(~opened.exists())):
-            what = "A subject" if table is schema.subjects else f"Event {row.seq}"
-            yield (
-                f"{what} in the table {table.name} refers to the episode opened by event "
-                f"{row.episode}, but that event opens no episode."
-            )
+def _digest(connection: sa.Connection) -> str:
+    rows: Iterable[Any] = (row for rows in _partitions(schema.events, connection) for row in rows)
+    return digest_events(map(Event._make, rows))
 
 
-def _read_name(text: str | None) -> str | None:
-    """Return the problem name in `text`, the body of a definition; None if parsing fails."""
-    try:
-        return str(json.loads(text or "")["name"])
-    except (ValueError, KeyError, TypeError):
-        return None
+def _partitions(table: sa.Table, connection: sa.Connection) -> Iterator[Any]:
+    """Return an iterator over the rows of `table`, in order of their primary key.
+
+    Each item is a list of at most `ROWS_PER_INSERT` rows.
+    """
+    query = sa.select(table).order_by(*table.primary_key)
+    return connection.execution_options(yield_per=ROWS_PER_INSERT).execute(query).partitions()

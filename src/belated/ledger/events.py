@@ -1,19 +1,22 @@
-"""Events: one class for each kind of new event, and `Event` for an event stored in the ledger.
+"""Events, episodes, and the outcomes of recording an event.
 
-Times are in microseconds since 1970 (UTC). `event_time` is the time at which the event happened; it
-is set by the caller, and None if unknown. The ledger adds the time of recording. Learners use
-events in order of the sequence number, which is the order of arrival; ages and delays in seconds
-are computed from `Event.happened_at`.
+There is one class for each kind of new event, and `Event` for an event stored in the ledger;
+`belated.ledger.kinds` says how each kind is recorded, audited and exported. Times are in
+microseconds since 1970 (UTC). `event_time` is the time at which the event happened; it is set by
+the caller, and None if unknown. The ledger adds the time of recording. Learners use events in order
+of the sequence number, which is the order of arrival; ages and delays in seconds are computed from
+`Event.happened_at`.
 """
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, get_args
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+
+import sqlalchemy as sa
 
 from belated.check import check_episode_id, check_seq, check_text, check_time
 from belated.episode import Policy
-from belated.ledger.clients.idempotency import StoredResponse
 from belated.ledger.problems import ProblemSpec
 
 Kind = Literal[
@@ -100,6 +103,9 @@ CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
 class _Checked:
     """Base class of new events; checks the fields of an event when it is created."""
 
+    episode_field: ClassVar[str | None] = None
+    """Name of the field with the id of the episode to which the event refers; None if none."""
+
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if name in CHECKS and (value is not None or not hasattr(type(self), name)):
@@ -133,6 +139,7 @@ class Opened(_Checked):
     not open a second episode. If None, the ledger draws a random id."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "opened"
+    episode_field: ClassVar[str | None] = "id"
 
 
 @dataclass(frozen=True)
@@ -141,12 +148,13 @@ class Feedback:
 
     episode: str
     content: Any
-    """Content of the feedback, in the format that `belated.ledger.recording.content` describes. An
+    """Content of the feedback, in the format that `belated.ledger.content` describes. An
     instance of `UnusableContent` is rejected with the reason that it contains."""
     event_time: int | None = None
     problem: int | None = None
     """Id of the problem to which the episode must belong; None if it may belong to any problem."""
     kind: ClassVar[Kind] = "feedback"
+    episode_field: ClassVar[str | None] = "episode"
 
     def __post_init__(self) -> None:  # explicit, since most events are feedback
         _check_episode("episode", self.episode)
@@ -176,6 +184,7 @@ class Lost(_Checked):
     """Explanation for people; it is deleted when the episode is withdrawn."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "lost"
+    episode_field: ClassVar[str | None] = "episode"
 
 
 @dataclass(frozen=True)
@@ -190,6 +199,7 @@ class Withdrawn(_Checked):
     subject: str | None = None
     event_time: int | None = None
     kind: ClassVar[Kind] = "withdrawn"
+    episode_field: ClassVar[str | None] = "episode"
 
     def __post_init__(self) -> None:
         given = tuple(x is not None for x in (self.episode, self.problem, self.subject))
@@ -260,6 +270,26 @@ class Control(_Checked):
             )
 
 
+@dataclass(frozen=True)
+class StoredResponse:
+    """Response to a request with an idempotency key."""
+
+    key: str
+    """SHA-256 of the idempotency key together with the caller who sent it."""
+    sha: str
+    """SHA-256 of the idempotency key together with the request."""
+    status: int
+    """HTTP status of the response."""
+    media_type: str | None = None
+    body: bytes | None = None
+    """Body of the response; None if it is not stored, for example because it is too large. A
+    repeated request is then handled again, which has no further effect and gives the same body."""
+    episode: str | None = None
+    """Id of the episode that the request opens; None if it opens no episode. The response is stored
+    in the same transaction as the opening, and only if the episode exists."""
+    episode_field: ClassVar[str | None] = None
+
+
 NewEvent: TypeAlias = (
     Defined
     | Opened
@@ -273,3 +303,205 @@ NewEvent: TypeAlias = (
     | StoredResponse
 )
 """Object that `Ledger.append` records: a new event, or a response to be stored with new events."""
+
+
+MAX_IDS_PER_QUERY: Final = 500
+
+K = TypeVar("K", int, str)
+
+EXCLUDING_KINDS: Final[tuple[Kind, ...]] = ("corrected", "withdrawn")
+"""Kinds of events because of which a learner has to skip earlier events."""
+
+
+@dataclass(frozen=True)
+class EpisodeRecord:
+    """Episode as stored in the ledger, without its feedback."""
+
+    id: str
+    problem: int
+    """Id of the problem."""
+    number: int
+    """Number 1, 2, ... of the episode within its problem; the learner uses it as the episode id."""
+    version: int
+    """Version of the policy that the episode follows."""
+    seq: int
+    """Sequence number of the event that opened the episode."""
+    subject: str | None = field(default=None, repr=False)
+    """Pseudonym of the person to whom the episode belongs; None if not given, or withdrawn."""
+    withdrawn: int | None = None
+    """Sequence number of the event that withdrew the episode; None if it is not withdrawn."""
+    lost: int | None = None
+    """Sequence number of the event that declared the episode lost; None if there is no such event,
+    or if feedback of the episode arrived after it."""
+    feedback: tuple[int, ...] = field(default=(), repr=False)
+    """Sequence numbers of the events with the feedback of the episode that is currently valid."""
+    replaced: tuple[int, ...] = field(default=(), repr=False)
+    """Sequence numbers of the events whose feedback a correction has replaced."""
+
+    @classmethod
+    def of(cls, row: sa.Row[Any]) -> "EpisodeRecord":
+        """Return the record in a row of the result of `EPISODE_QUERY`."""
+        values = dict(row._mapping)
+        seqs, replaced = parse_seqs(values.pop("seqs")), parse_seqs(values.pop("replaced"))
+        return cls(**values, feedback=seqs, replaced=replaced)
+
+
+def parse_seqs(text: str | None) -> tuple[int, ...]:
+    """Return the sequence numbers in a column of the table of claims."""
+    return tuple(map(int, text.split(","))) if text else ()
+
+
+_COLUMNS: Final = """
+    episodes.id, problem, number, version, seq,
+    (SELECT subject FROM subjects WHERE episode = episodes.seq) AS subject,
+    (SELECT seqs FROM claims WHERE episode = episodes.seq) AS seqs,
+    (SELECT replaced FROM claims WHERE episode = episodes.seq) AS replaced,
+    withdrawn, lost
+"""
+
+EPISODE_QUERIES: Final = {
+    "sqlite": sa.text(
+        f"SELECT {_COLUMNS} FROM json_each(:ids) AS wanted "
+        "JOIN episodes ON episodes.id = wanted.value"
+    ),
+    # a lateral join, since PostgreSQL scans the whole table until it has statistics
+    "postgresql": sa.text(
+        f"SELECT {_COLUMNS} FROM json_array_elements_text(:ids) AS wanted(id), "
+        "LATERAL (SELECT * FROM episodes WHERE id = wanted.id OFFSET 0) AS episodes"
+    ),
+}
+"""Map from the SQL dialect to the query for the records of the episodes `ids`, a list as JSON."""
+
+
+def read_episodes(connection: sa.Connection, ids: Sequence[str]) -> dict[str, EpisodeRecord]:
+    """Return a dict that maps each of `ids` to the record of the episode with this id.
+
+    Ids for which there is no episode are omitted.
+    """
+    query = EPISODE_QUERIES[connection.dialect.name]
+    rows = (
+        row
+        for chunk in chunk_ids(ids)
+        for row in connection.execute(query, {"ids": json.dumps(chunk)})
+    )
+    return {row.id: EpisodeRecord.of(row) for row in rows}
+
+
+class Exclusions:
+    """Set of the events to skip when the state of a learner is computed from events.
+
+    All events of a withdrawn episode are skipped, as if the episode had never been opened. For
+    a corrected episode, all feedback before the last correction is skipped.
+
+    Parameters
+    ----------
+    events : iterable of Event
+        Corrections and withdrawals, in order of their sequence numbers; events of other kinds are
+        ignored.
+    """
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._withdrawn: set[str] = set()
+        self._corrected: dict[str, int] = {}
+        self.add(events)
+
+    def add(self, events: Iterable[Event]) -> None:
+        """Add the events to skip because of the corrections and withdrawals among `events`.
+
+        `events` must be in order of their sequence numbers.
+        """
+        for event in events:
+            if event.kind == "withdrawn":
+                self._withdrawn.update(event.body["episodes"])
+            elif event.kind == "corrected" and event.episode is not None:
+                self._corrected[event.episode] = event.seq
+
+    def __contains__(self, event: Event) -> bool:
+        """Return whether to skip `event`, which must be an opening, feedback or a correction."""
+        episode = event.episode
+        # an event that is redacted was withdrawn by an event that may not have been read yet
+        return (
+            event.redacted
+            or episode in self._withdrawn
+            or (event.kind != "opened" and event.seq < self._corrected.get(episode or "", 0))
+        )
+
+
+def chunk_ids(ids: Sequence[K]) -> Iterator[Sequence[K]]:
+    """Yield consecutive slices of `ids`, each with at most `MAX_IDS_PER_QUERY` ids."""
+    for first in range(0, len(ids), MAX_IDS_PER_QUERY):
+        yield ids[first : first + MAX_IDS_PER_QUERY]
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Outcome: the event was recorded. It is on disk when its transaction is committed."""
+
+    name: ClassVar[str] = "recorded"
+    seq: int
+    """Sequence number of the event."""
+    episode: EpisodeRecord | None = None
+    """Record of the new episode if the event is an opening, else None."""
+
+
+@dataclass(frozen=True)
+class KeyStored(Recorded):
+    """Outcome: a response was stored under an idempotency key; no event was recorded."""
+
+    name: ClassVar[str] = "keystored"
+
+
+@dataclass(frozen=True)
+class AlreadyRecorded:
+    """Outcome: the content of the event is recorded already, and nothing was added."""
+
+    name: ClassVar[str] = "alreadyrecorded"
+    seq: int
+    """Sequence number of the recorded event; the largest one if several events hold the content."""
+    episode: EpisodeRecord | None = None
+    """Record of the existing episode if the event is an opening, else None."""
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Outcome: the event was rejected, since it contradicts a recorded event."""
+
+    name: ClassVar[str] = "conflict"
+    reason: str
+    seq: int
+    """Sequence number of the recorded event that is contradicted."""
+
+
+@dataclass(frozen=True)
+class NotFound:
+    """Outcome: the event was rejected, since its episode, problem or subject does not exist."""
+
+    name: ClassVar[str] = "unknown"
+    reason: str
+
+
+@dataclass(frozen=True)
+class DataWithdrawn:
+    """Outcome: the event was rejected, since the data of its episode has been withdrawn."""
+
+    name: ClassVar[str] = "gone"
+    reason: str
+    seq: int
+    """Sequence number of the event that withdrew the data."""
+
+
+@dataclass(frozen=True)
+class Invalid:
+    """Outcome: the event was rejected, since it is malformed or not allowed at present."""
+
+    name: ClassVar[str] = "refused"
+    reason: str
+    field: str | None = None
+    """Name of the invalid field, such as `rewards[3]` or `steps[0].state`; None if no single field
+    is invalid."""
+
+
+Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | NotFound | DataWithdrawn | Invalid
+"""Outcome of recording an event.
+
+The attribute `name` of an outcome identifies its type in the quarantine and in metrics."""

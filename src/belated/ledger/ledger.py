@@ -1,38 +1,48 @@
 """Class `Ledger`, the append-only record of events in a database."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence, Sized
-from typing import Self, get_args
+from collections.abc import Callable, Collection, Iterable, Iterator, Sized
+from typing import Any, Final, Self, get_args
 
 import sqlalchemy as sa
 
 from belated.check import check_seq, check_text, is_id, is_name
 from belated.episode import Policy
 from belated.ledger import audit, migrations, schema
-from belated.ledger.clients.idempotency import IdempotencyKeys
-from belated.ledger.clients.quarantine import Quarantine, rewrite_quarantine
-from belated.ledger.clients.tokens import Tokens
-from belated.ledger.episodes import EPISODE_COLUMNS, EpisodeRecord, chunk_ids
+from belated.ledger.clients import (
+    IdempotencyKeys,
+    Quarantine,
+    Tokens,
+    load_keys,
+    record_response,
+    rewrite_quarantine,
+)
 from belated.ledger.events import (
     Action,
     Control,
     Defined,
+    EpisodeRecord,
     Event,
     Kind,
     NewEvent,
     Opened,
+    Outcome,
     Published,
+    StoredResponse,
     Tick,
     Withdrawn,
+    read_episodes,
 )
-from belated.ledger.outcomes import Outcome
-from belated.ledger.policies import Policies
+from belated.ledger.kinds import KINDS
+from belated.ledger.policies import Policies, Snapshots
 from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
-from belated.ledger.recording import RECORDERS
-from belated.ledger.recording.idempotency import load_keys
-from belated.ledger.recording.optimistic import record_optimistically
-from belated.ledger.recording.transaction import Transaction
-from belated.ledger.snapshots import Snapshots
 from belated.ledger.store import Clock, Store, now, read_pages
+from belated.ledger.transaction import Transaction
+
+RECORDERS: Final[dict[type, Callable[[Transaction, Any], Outcome]]] = {
+    **{kind.new: kind.record for kind in KINDS.values()},
+    StoredResponse: record_response,
+}
+"""Map from the type of a new event to the function that records it and returns the outcome."""
 
 
 class Ledger:
@@ -117,15 +127,9 @@ class Ledger:
 
         If `events` is an iterator, it is iterated only after this method has acquired the lock that
         serializes writers; it may therefore also yield events that arrive while the method waits.
-        A sequence of feedback is compared with the ledger before the lock is acquired, if this is
-        possible (on PostgreSQL), so that other writers wait less.
         """
         if isinstance(events, Sized) and not events:
             return []
-        if self.store.on_postgres and isinstance(events, Sequence):
-            recorded = record_optimistically(self.store, self._problems, events)
-            if recorded is not None:
-                return recorded
         with self.store.appending() as (connection, last):
             given = list(events)
             if not given:
@@ -136,7 +140,7 @@ class Ledger:
                         f"An event must be one of belated.ledger's kinds, got {event!r}."
                     )
             at = self.store.now()
-            transaction = Transaction(connection, self._problems, last=last, at=at)
+            transaction = Transaction(connection, self._problems, KINDS, last=last, at=at)
             transaction.load_episodes(given)
             load_keys(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
@@ -358,17 +362,11 @@ class Ledger:
 
         Ids for which there is no episode are omitted.
         """
-        table, wanted = schema.episodes, sorted({id for id in ids if is_id(id)})
+        wanted = sorted({id for id in ids if is_id(id)})
         if not wanted:
             return {}
-        query = sa.select(*EPISODE_COLUMNS)
         with self.store.reading() as connection:
-            found = [
-                EpisodeRecord(**row._mapping)
-                for chunk in chunk_ids(wanted)
-                for row in connection.execute(query.where(table.c.id.in_(chunk)))
-            ]
-        return {record.id: record for record in found}
+            return read_episodes(connection, wanted)
 
     def digest(self, problem: int | None = None, *, upto: int | None = None) -> str:
         """Return one SHA-256 digest of many events.
@@ -380,15 +378,17 @@ class Ledger:
         return audit.digest_events(self.events(problem, upto=upto))
 
     def faults(self) -> list[str]:
-        """Return a message for each event that is missing or changed, and for each orphan row.
+        """Return a message for each event that is missing or changed, and if a table is faulty.
 
-        An orphan row refers to a problem or an episode that does not exist. In SQLite, indexes that
-        do not match their tables are reported too. The list is empty if no fault is found.
+        The derived tables are compared with the events; see `audit.check_tables`. In SQLite,
+        indexes that do not match their tables are reported too. The list is empty if no fault is
+        found.
         """
         return [
             *audit.check_database(self.store),
             *audit.check_events(self.events()),
-            *audit.check_orphans(self.store),
+            *audit.check_end(self.store),
+            *audit.check_tables(self.store),
         ]
 
 

@@ -1,11 +1,14 @@
-"""Tables of a ledger.
+"""Tables of a ledger, and the canonical texts and digests of what is stored in them.
 
 The table `events` is append-only: database triggers reject every change except redaction, which
-deletes the content of an event when data is withdrawn. The tables `tokens`, `quarantine` and
-`idempotency_keys` are independent of `events`; all other tables are derived from it.
+deletes the content of an event when data is withdrawn. The tables `problems`, `episodes`, `claims`
+and `policies` follow from the events; `belated.ledger.kinds` says how. The others are independent.
 """
 
-from typing import Final
+import hashlib
+import json
+import secrets
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -77,27 +80,29 @@ subjects: Final = sa.Table(
     sa.Index("subjects_subject", "subject").ddl_if(dialect="postgresql"),
 )
 
-# The recorded parts of episodes. A row is keyed by the seq at which the episode was opened, not by
-# the random id of the episode, so that the claims of episodes that were opened at about the same
-# time are stored close together.
+# The feedback of each episode: sequence numbers of its events, joined by commas. A row is keyed by
+# the seq at which the episode was opened, not by its random id, so that the rows of episodes that
+# were opened at about the same time are stored close together.
 claims: Final = sa.Table(
     "claims",
     metadata,
     sa.Column("episode", Number, primary_key=True, autoincrement=False),
-    sa.Column("part", sa.String(32), primary_key=True),
-    sa.Column("sha", Sha, nullable=False),
-    sa.Column("seq", Number, nullable=False),
-    sqlite_with_rowid=False,
+    sa.Column("seqs", sa.Text, nullable=False),
+    sa.Column("replaced", sa.Text, nullable=False),  # by a correction
 )
 
-# Events whose claims were deleted by a correction.
-replaced: Final = sa.Table(
-    "replaced",
+# One row: what identifies the ledger, and what its events must end with.
+ledger: Final = sa.Table(
+    "ledger",
     metadata,
-    sa.Column("episode", Number, primary_key=True, autoincrement=False),
-    sa.Column("seq", Number, primary_key=True, autoincrement=False),
-    sqlite_with_rowid=False,
+    sa.Column("id", sa.String(32), primary_key=True),  # random
+    sa.Column("events", Number, nullable=False),
+    sa.Column("sha", Sha),  # of the last event
+    sa.Column("digest_version", sa.Integer, nullable=False),
 )
+
+DIGEST_VERSION: Final = 1
+"""Version of the digests of events: SHA-256 of the salt and the text."""
 
 policies: Final = sa.Table(
     "policies",
@@ -162,3 +167,86 @@ idempotency_keys: Final = sa.Table(
     sa.Column("body", sa.LargeBinary),
     sa.Index("idempotency_keys_at", "at"),
 )
+
+_NEXT: Final = "COALESCE((SELECT MAX(seq) FROM events), 0) + 1"
+_REDACTION: Final = """
+    NEW.redacted AND NOT OLD.redacted AND OLD.kind IN ('feedback', 'corrected', 'lost')
+    AND NEW.body IS NULL AND NEW.salt IS NULL AND NEW.event_time IS NULL
+    AND NEW.seq = OLD.seq AND NEW.problem = OLD.problem AND NEW.episode = OLD.episode
+    AND NEW.kind = OLD.kind AND NEW.at = OLD.at AND NEW.sha = OLD.sha
+"""
+
+TRIGGERS: Final = {
+    "sqlite": (
+        f"""CREATE TRIGGER events_next BEFORE INSERT ON events WHEN NEW.seq <> {_NEXT}
+            BEGIN SELECT RAISE(ABORT, 'events are numbered without gaps'); END""",
+        f"""CREATE TRIGGER events_keep BEFORE UPDATE ON events WHEN ({_REDACTION}) IS NOT TRUE
+            BEGIN SELECT RAISE(ABORT, 'events are append-only'); END""",
+        """CREATE TRIGGER events_stay BEFORE DELETE ON events
+            BEGIN SELECT RAISE(ABORT, 'events are append-only'); END""",
+    ),
+    "postgresql": (
+        f"""CREATE OR REPLACE FUNCTION belated_next() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN
+                IF NEW.seq <> {_NEXT} THEN
+                    RAISE EXCEPTION 'events are numbered without gaps';
+                END IF;
+                RETURN NEW;
+            END $$""",
+        """CREATE OR REPLACE FUNCTION belated_refuse() RETURNS trigger LANGUAGE plpgsql AS
+            $$ BEGIN RAISE EXCEPTION 'events are append-only'; END $$""",
+        """CREATE TRIGGER events_next BEFORE INSERT ON events
+            FOR EACH ROW EXECUTE FUNCTION belated_next()""",
+        f"""CREATE TRIGGER events_keep BEFORE UPDATE ON events
+            FOR EACH ROW WHEN (({_REDACTION}) IS NOT TRUE) EXECUTE FUNCTION belated_refuse()""",
+        """CREATE TRIGGER events_stay BEFORE DELETE OR TRUNCATE ON events
+            FOR EACH STATEMENT EXECUTE FUNCTION belated_refuse()""",
+    ),
+}
+"""Map from the SQL dialect to the statements that make the table of events append-only.
+
+The triggers reject events whose sequence number would leave a gap, and every change of an event
+except its redaction."""
+
+
+def create(connection: sa.Connection) -> None:
+    """Create all tables and triggers in an empty database, and draw the identity of the ledger."""
+    metadata.create_all(connection, checkfirst=False)
+    for statement in TRIGGERS[connection.dialect.name]:
+        connection.exec_driver_sql(statement)
+    row = {"id": secrets.token_hex(16), "events": 0, "digest_version": DIGEST_VERSION}
+    connection.execute(sa.insert(ledger).values(**row))
+
+
+SALT_BYTES: Final = 16
+"""Length in bytes of the random salt of a digest.
+
+The salt keeps the text from being guessed from its digest."""
+
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def canonical(value: Any) -> str:
+    """Return `value` as ASCII JSON with sorted keys and without spaces.
+
+    >>> canonical({"b": 1.0, "a": ["é", None]})
+    '{"a":["\\\\u00e9",null],"b":1.0}'
+    """
+    return _ENCODER.encode(value)
+
+
+def digest(text: str, salt: bytes = b"") -> str:
+    """Return the SHA-256 of `salt` followed by `text`, in hexadecimal.
+
+    >>> digest("null")[:8]
+    '74234e98'
+    """
+    return hashlib.sha256(salt + text.encode()).hexdigest()
+
+
+def to_json(value: Any) -> str:
+    """Return `value` as JSON; an object that JSON cannot represent is replaced by its `repr`."""
+    try:
+        return json.dumps(value, sort_keys=True, default=repr)
+    except (TypeError, ValueError, RecursionError):
+        return json.dumps(repr(value))

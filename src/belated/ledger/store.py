@@ -11,10 +11,17 @@ import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
 from belated.ledger import migrations
-from belated.ledger.engines import sqlite
-from belated.ledger.engines.outages import LOCK_TIMEOUT, describe_outage
-from belated.ledger.engines.postgres import POOL_SIZE, REMOVE_LIMITS, create_postgres_engine
-from belated.ledger.engines.stalled_writers import end_stalled_writer
+from belated.ledger.databases import (
+    LOCK_TIMEOUT,
+    LOCK_TIMEOUT_MS,
+    POOL_SIZE,
+    REMOVE_LIMITS,
+    create_postgres_engine,
+    create_sqlite_engine,
+    describe_outage,
+    end_stalled_writer,
+    is_in_memory,
+)
 
 Clock: TypeAlias = Callable[[], int]
 
@@ -106,15 +113,15 @@ class Store:
             If the database cannot be opened.
         """
         parsed = parse_url(url)
-        in_memory = parsed.get_backend_name() == "sqlite" and sqlite.is_in_memory(parsed)
+        in_memory = parsed.get_backend_name() == "sqlite" and is_in_memory(parsed)
         if parsed.get_backend_name() == "postgresql":
             engine = writer = create_postgres_engine(parsed)
         elif in_memory:
-            engine = writer = sqlite.create_sqlite_engine(parsed, poolclass=StaticPool)
+            engine = writer = create_sqlite_engine(parsed, poolclass=StaticPool)
         else:
-            engine = sqlite.create_sqlite_engine(parsed, pool_size=POOL_SIZE)
+            engine = create_sqlite_engine(parsed, pool_size=POOL_SIZE)
             # SQLite drops the page cache of a connection when another connection has written
-            writer = sqlite.create_sqlite_engine(parsed, pool_size=1, max_overflow=0)
+            writer = create_sqlite_engine(parsed, pool_size=1, max_overflow=0)
         try:
             with engine.connect():
                 pass
@@ -151,7 +158,7 @@ class Store:
         """Return a context manager that begins a read transaction and returns its connection.
 
         All statements see the same data, which later commits do not change. The transaction may
-        take any time: the limits in `belated.ledger.engines.postgres` do not apply.
+        take any time: the limits in `belated.ledger.databases` do not apply.
         """
         self._check_open()
         level = {"isolation_level": "REPEATABLE READ"} if self.on_postgres else {}
@@ -170,7 +177,7 @@ class Store:
 
         There is one write transaction at a time. It is committed to disk at the end of the `with`
         block, or rolled back if the block raises an exception. With `limited=False`, it may wait
-        and run for any time: the limits in `belated.ledger.engines.postgres` do not apply.
+        and run for any time: the limits in `belated.ledger.databases` do not apply.
         """
         with self._begin() as connection:
             if self.on_postgres:
@@ -194,33 +201,6 @@ class Store:
                 cursor.nextset()  # each statement sees what was committed before it began
             [last] = cursor.fetchone()
             yield connection, last or 0
-
-    @contextmanager
-    def autocommitting(self) -> Iterator[Any]:
-        """Return a context manager that returns a connection of psycopg that commits by itself.
-
-        This is for PostgreSQL only, and for statements that take less time than SQLAlchemy would
-        add. The lock that serializes writers is not acquired. Errors of psycopg are raised as those
-        of SQLAlchemy; the connection is then closed.
-        """
-        with self._write, self._ending_stalled_writer():
-            self._check_open()
-            with self.writer.connect() as connection:
-                driver: Any = connection.connection.dbapi_connection
-                error_type = self.writer.dialect.loaded_dbapi.Error
-                try:
-                    driver.autocommit = True
-                    yield driver
-                    driver.autocommit = False
-                except BaseException as error:
-                    connection.invalidate(error)
-                    if not isinstance(error, error_type):
-                        raise
-                    if self.writer.dialect.is_disconnect(error, driver, None):
-                        self.writer.dispose()  # other connections are probably broken as well
-                    raise sa.exc.DBAPIError.instance(
-                        None, None, error, error_type, hide_parameters=True
-                    ) from error
 
     @contextmanager
     def _begin(self) -> Iterator[sa.Connection]:
@@ -294,7 +274,7 @@ class Store:
                 try:
                     prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
                 finally:
-                    driver.execute(f"PRAGMA busy_timeout = {sqlite.LOCK_TIMEOUT_MS}")
+                    driver.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
         except (sqlite3.Error, sa.exc.SQLAlchemyError):  # such as a full disk
             return False
         return not prevented

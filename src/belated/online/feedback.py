@@ -1,6 +1,6 @@
 """Conversion of the content of feedback events to the `Feedback` objects of a learner.
 
-Content has the format that `belated.ledger.recording.content` describes. It was validated and
+Content has the format that `belated.ledger.content` describes. It was validated and
 deduplicated when it was recorded: no step or reward of an episode occurs twice. The database may
 have been damaged since, so types and lengths are checked here, and `Learner.absorb` checks ranges.
 """

@@ -24,19 +24,18 @@ from belated.learner.feedback import Feedback, RepetitionWatch
 from belated.learner.learner import Learner
 from belated.learner.snapshot import damage_errors
 from belated.learner.status import Status
-from belated.ledger.episodes import Exclusions
-from belated.ledger.events import Event
+from belated.ledger.content import parse_content
+from belated.ledger.events import Event, Exclusions
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
-from belated.ledger.recording.content import parse_content
 from belated.online.feedback import build_feedback, sum_rewards
-from belated.online.history.history import History, Return
+from belated.online.history import History, Return
 from belated.online.learner_factory import build_base, build_learner, build_updater
 from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
 LOG: Final = logging.getLogger("belated.service")
 
-FORMAT: Final = 5
+FORMAT: Final = 6
 """Version of the format of snapshots; snapshots in another format are ignored."""
 
 
@@ -374,19 +373,19 @@ class Fold:
             for item in last.values()
             if self.learner.pending(self._in_flight[item.episode].number) is None
         ]
-        episodes = [self._in_flight.pop(item.episode) for item in complete]
-        self.history.add_returns(
-            Return(
-                opened_at=episode.opened_at,
-                returned_at=episode.last_feedback_at,
-                opening_recorded_at=episode.recorded_at,
-                return_recorded_at=item.at,
-                episodes=item.opened - episode.place,
-                version=episode.version,
-                reward_sum=episode.reward_sum,
+        for item in complete:
+            episode = self._in_flight.pop(item.episode)
+            self.history.add_return(
+                Return(
+                    opened_at=episode.opened_at,
+                    returned_at=episode.last_feedback_at,
+                    opening_recorded_at=episode.recorded_at,
+                    return_recorded_at=item.at,
+                    episodes=item.opened - episode.place,
+                    version=episode.version,
+                    reward_sum=episode.reward_sum,
+                )
             )
-            for item, episode in zip(complete, episodes, strict=True)
-        )
 
     def snapshot(self) -> dict[str, Any]:
         """Return a snapshot of the fold: nested dicts and lists of arrays, numbers and texts."""

@@ -7,8 +7,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from belated.ledger.audit import find_event_fault
-from belated.ledger.episodes import EXCLUDING_KINDS, Exclusions
-from belated.ledger.events import Event
+from belated.ledger.events import EXCLUDING_KINDS, Event, Exclusions
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.online.fold import DamagedEventError, Fold

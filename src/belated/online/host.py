@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Self, TypeVar
 
-from belated.ledger.engines.outage_log import OutageLog
-from belated.ledger.engines.outages import LOCK_TIMEOUT, describe_outage
+from belated.ledger.databases import LOCK_TIMEOUT, OutageLog, describe_outage
 from belated.ledger.events import Tick
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem

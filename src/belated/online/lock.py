@@ -10,7 +10,7 @@ from typing import Final, Protocol
 import filelock
 import sqlalchemy as sa
 
-from belated.ledger.engines.sqlite import is_in_memory
+from belated.ledger.databases import is_in_memory
 from belated.ledger.store import Store
 
 PLANNER_LOCK_ID: Final = int.from_bytes(b"planner", "big")

@@ -1,4 +1,4 @@
-"""Encoding of states as bytes, for snapshots that `belated.ledger.snapshots` stores.
+"""Encoding of states as bytes, for snapshots that `belated.ledger.policies` stores.
 
 A state consists of nested dicts and lists of numbers, texts, arrays, True, False and None.
 

@@ -7,8 +7,7 @@ import numpy as np
 
 from belated.learner.status import Status
 from belated.online.fold import Fold
-from belated.online.history.history import HistoryView
-from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
+from belated.online.history import MICROSECONDS_PER_SECOND, HistoryView
 from belated.survival.estimate import DelayEstimate, estimate_from_counts
 
 

@@ -1,4 +1,4 @@
-"""Verification that the stored policies, snapshots and tables of a problem match its events."""
+"""Verification that the stored policies and snapshots of a problem match its events."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -8,9 +8,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from belated.ledger import schema
-from belated.ledger.audit import check_tables, find_content_fault, find_event_fault
-from belated.ledger.episodes import Exclusions
-from belated.ledger.events import Event
+from belated.ledger.audit import check_policies, find_content_fault, find_event_fault
+from belated.ledger.events import Event, Exclusions
 from belated.ledger.ledger import Ledger
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import Problem, ProblemSpec
@@ -43,23 +42,24 @@ class Verdict:
 def verify(ledger: Ledger, problem: Problem) -> Verdict:
     """Verify the stored data of `problem` in `ledger`, and return the verdict with all differences.
 
-    The events are compared with their digests, their content with the specification of the problem,
-    and the derived tables with the events. All events are applied to a new learner. Its policies
-    are compared with the published versions, and its states with the snapshots.
+    The events are compared with their digests, and their content with the specification of the
+    problem. All events are applied to a new learner. Its policies are compared with the published
+    versions, and its states with the snapshots. `audit.check_tables` compares the tables.
     """
     while True:
         end = ledger.last
         verdict = _verify(ledger, problem, end)
         # a withdrawal during the verification redacts events; then verify again
         if not any(ledger.events(problem.id, after=end, kinds=["withdrawn"])):
-            verdict.faults += check_tables(ledger.store, problem)
             return verdict
 
 
 def _verify(ledger: Ledger, problem: Problem, end: int) -> Verdict:
     verdict = Verdict(problem.name)
     excluding = list(read_excluding_events(ledger, problem.id, upto=end))
-    versions = _check_versions(ledger, problem, end, verdict)
+    verdict.faults += check_policies(ledger.store, problem.id)
+    published = (event.body for event in ledger.events(problem.id, upto=end, kinds=["published"]))
+    versions = {body["tick"]: body for body in published}
     snapshots = _check_snapshots(ledger, problem, verdict)
     events = _check_events(ledger.events(problem.id, upto=end), problem.spec, verdict)
     try:
@@ -88,39 +88,6 @@ def _check_events(events: Iterable[Event], spec: ProblemSpec, verdict: Verdict) 
         if fault is not None:
             verdict.faults.append(fault)
         yield event
-
-
-def _check_versions(
-    ledger: Ledger, problem: Problem, end: int, verdict: Verdict
-) -> dict[int | None, dict[str, Any]]:
-    """Compare the stored policies with the events up to seq `end` that published them.
-
-    Differences are added to the faults of `verdict`. Returns a dict that maps the seq of a tick to
-    the body of the event that published the policy computed after this tick. The key is None for a
-    policy that was computed before the first tick.
-    """
-    stored = {version.version: version for version in ledger.policies.versions(problem.id)}
-    published = {}
-    for event in ledger.events(problem.id, upto=end, kinds=["published"]):
-        body = event.body
-        version, sha = body["version"], body["sha"]
-        published[body["tick"]] = body
-        if version not in stored:
-            verdict.faults.append(f"Version {version} was published, but it is not stored.")
-        elif stored[version].sha != sha or _policy_digest(ledger, problem, version) != sha:
-            verdict.faults.append(
-                f"Version {version} has been changed since it was published: digest mismatch."
-            )
-    return published
-
-
-def _policy_digest(ledger: Ledger, problem: Problem, version: int) -> str | None:
-    """Return the digest of the stored policy with number `version`; None if missing or damaged."""
-    try:
-        policy = ledger.policies.get(problem.id, version)
-    except ValueError:
-        return None
-    return None if policy is None else encode_policy(policy).sha
 
 
 def _check_snapshots(ledger: Ledger, problem: Problem, verdict: Verdict) -> dict[int, str]:

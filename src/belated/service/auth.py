@@ -21,7 +21,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from belated.ledger.clients.tokens import Token
+from belated.ledger.clients import Token
 from belated.ledger.store import OUTAGES
 from belated.service.bodies import limit_body
 from belated.service.errors import (

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message
 
 from belated.client.wire import to_dict
-from belated.ledger.recording.content import UnusableContent
+from belated.ledger.content import UnusableContent
 from belated.service.errors import ApiError, describe_faults
 
 M = TypeVar("M", bound=BaseModel)

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from belated.episode import Policy
-from belated.ledger.episodes import EpisodeRecord
+from belated.ledger.events import EpisodeRecord
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.online.serving import ServedPolicy, Serving

@@ -15,8 +15,8 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from belated.client.wire import Error
-from belated.ledger.engines.outages import describe_outage
-from belated.ledger.outcomes import (
+from belated.ledger.databases import describe_outage
+from belated.ledger.events import (
     AlreadyRecorded,
     Conflict,
     DataWithdrawn,

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-from belated.ledger.events import Feedback, NewEvent
-from belated.ledger.outcomes import Outcome
+from belated.ledger.events import Feedback, NewEvent, Outcome
 from belated.ledger.store import OUTAGES
 
 Append: TypeAlias = Callable[[Iterable[NewEvent]], list[Outcome]]

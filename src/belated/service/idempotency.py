@@ -17,7 +17,7 @@ from typing import Any, Final
 from fastapi import Request
 from fastapi.responses import Response
 
-from belated.ledger.clients.idempotency import KEY_LIFETIME_S, MAX_STORED_BYTES, StoredResponse
+from belated.ledger.clients import KEY_LIFETIME_S, MAX_STORED_BYTES, StoredResponse
 from belated.service.errors import ApiError
 from belated.service.state import AppState, get_state
 

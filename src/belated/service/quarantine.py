@@ -13,7 +13,7 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from belated.ledger.clients.quarantine import MAX_BODY_CHARS, RejectedRequest
+from belated.ledger.clients import MAX_BODY_CHARS, RejectedRequest
 from belated.service.bodies import TooLargeError, parse_json
 from belated.service.errors import LOG, to_api_error
 from belated.service.state import AppState, get_state

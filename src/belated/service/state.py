@@ -9,11 +9,10 @@ from typing import Final, TypeVar
 
 from fastapi import Request
 
-from belated.ledger.clients.tokens import Token
-from belated.ledger.engines.outage_log import OutageLog
-from belated.ledger.events import NewEvent
+from belated.ledger.clients import Token
+from belated.ledger.databases import OutageLog
+from belated.ledger.events import NewEvent, Outcome
 from belated.ledger.ledger import Ledger
-from belated.ledger.outcomes import Outcome
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
 from belated.online.host import Failure, Host

@@ -6,9 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from belated.client import wire
-from belated.online.history.histogram import HistogramView
-from belated.online.history.history import History
-from belated.online.history.time_histogram import MICROSECONDS_PER_SECOND
+from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
 from belated.online.host import Failure
 from belated.online.open_episodes import summarize_ages
 from belated.online.serving import ServingState

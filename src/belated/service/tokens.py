@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from belated.ledger.clients.tokens import Token
+from belated.ledger.clients import Token
 from belated.service.errors import ApiError
 
 SCOPES: Final = {

@@ -152,7 +152,7 @@ def lateness(
     records : Run, Learner, rows or DelayRecords, optional
         Episodes: a simulated run, a learner, or rows (mappings) with the fields "opened",
         "returned" and optionally "return" and groups, such as the records of a data frame. Events
-        of a service: `belated.ledger.delay_records`. Omit it to pass arrays.
+        of a service: `belated.online.delay_records`. Omit it to pass arrays.
     opened, returned : sequence, optional
         Arrays in place of `records`: the time at which each episode was opened, and at which its
         feedback was complete, None or NaN if it is not back. Numbers, datetimes or ISO 8601 texts.

@@ -15,7 +15,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from belated.cli.support.output import new_file
 from belated.cli.support.stores import check_file, sqlite_url
 from belated.ledger import migrations, schema
-from belated.ledger.copy import copy
+from belated.ledger.audit import TABLES, check_tables, copy
 from belated.ledger.events import Event, Kind
 from belated.ledger.ledger import Ledger
 from belated.ledger.store import Store, UnreadableRowError, parse_url
@@ -107,7 +107,7 @@ def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verificatio
     total = passes * ledger.count_rows(schema.events, problem)
     with Progress("Verifying", total=total, unit="rows") as ledger.progress:
         try:
-            faults = ledger.faults() if problem is None else []
+            faults = ledger.faults() if problem is None else check_tables(ledger.store, problem)
             digest = ledger.digest(problem)
         except UnreadableRowError as error:
             faults, digest = [str(error)], "unknown"
@@ -196,8 +196,7 @@ def copy_and_check(source: ExistingLedger, target: ExistingLedger) -> LedgerCopy
 
     Return a summary of the copy.
     """
-    tables = schema.metadata.sorted_tables
-    total = sum(map(source.count_rows, tables)) + 2 * source.count_rows(schema.events)
+    total = sum(map(source.count_rows, TABLES)) + 2 * source.count_rows(schema.events)
     with Progress("Copying", total=total, unit="rows") as progress:
 
         @sa.event.listens_for(target.store.writer, "after_cursor_execute")

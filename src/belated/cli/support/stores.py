@@ -79,7 +79,7 @@ def check_file(store: str) -> None:
 
     Addresses of other databases are not checked.
     """
-    from belated.ledger.engines.sqlite import is_in_memory, is_uri
+    from belated.ledger.databases import is_in_memory, is_uri
     from belated.ledger.store import parse_url
 
     address = parse_url(store)

@@ -17,7 +17,7 @@ from prometheus_client import (
     generate_latest,
 )
 
-from belated.ledger.outcomes import Outcome
+from belated.ledger.events import Outcome
 from belated.online.host import Failure
 from belated.online.status import Summary
 

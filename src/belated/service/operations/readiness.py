@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from belated.ledger.engines.outage_log import OutageLog
-from belated.ledger.engines.outages import DISK_FULL, describe_outage
+from belated.ledger.databases import DISK_FULL, OutageLog, describe_outage
 from belated.online.host import Host
 from belated.service.caches import SingleFlightCache
 

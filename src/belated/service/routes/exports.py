@@ -13,7 +13,7 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from belated.client.wire import LedgerEvent, RejectedRequest
-from belated.ledger.clients.quarantine import QuarantinedRequest
+from belated.ledger.clients import QuarantinedRequest
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.export import build_parquet, event_line
 from belated.service.openapi import NDJSON, ndjson_response

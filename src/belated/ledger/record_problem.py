@@ -7,13 +7,23 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from belated.ledger import schema
-from belated.ledger.canonical import canonical
-from belated.ledger.episodes import chunk_ids
-from belated.ledger.events import Control, Defined, Published, Tick
-from belated.ledger.outcomes import AlreadyRecorded, Conflict, Invalid, NotFound, Outcome, Recorded
+from belated.ledger.events import (
+    AlreadyRecorded,
+    Conflict,
+    Control,
+    Defined,
+    Invalid,
+    NotFound,
+    Outcome,
+    Published,
+    Recorded,
+    Tick,
+    chunk_ids,
+)
 from belated.ledger.policies import check_policy, encode_policy
 from belated.ledger.problems import Problem
-from belated.ledger.recording.transaction import Transaction
+from belated.ledger.schema import canonical
+from belated.ledger.transaction import Transaction
 
 _EVENTS, _PROBLEMS = schema.events.c, schema.problems.c
 _LAST_TICK: Final = sa.select(sa.func.max(_EVENTS.seq)).where(
@@ -40,7 +50,7 @@ def record_definition(transaction: Transaction, event: Defined) -> Outcome:
     spec = event.spec
     known = transaction.find_problem(spec.name)
     if known is None:
-        seq = transaction.add_event("defined", spec.text, event_time=event.event_time)
+        seq = transaction.add_event("defined", spec.text, event_time=event.event_time).seq
         transaction.add_problem(Problem(seq, spec))
         return Recorded(seq)
     if known.spec == spec:
@@ -76,7 +86,7 @@ def record_tick(transaction: Transaction, event: Tick) -> Outcome:
         )
     seq = transaction.add_event(
         "tick", canonical({"upto": upto}), problem=event.problem, event_time=event.event_time
-    )
+    ).seq
     transaction.last_ticks[event.problem] = seq, upto
     return Recorded(seq)
 
@@ -114,13 +124,13 @@ def record_publication(transaction: Transaction, event: Published) -> Outcome:
         newest, _ = _find_last_tick(transaction, event.problem)
         if newest > event.tick:  # the slower of two hosts must not publish last
             return Invalid(f"tick must be {newest}, the last one, got {event.tick}.", "tick")
+    transaction.policy = encoded
     seq = transaction.add_event(
         "published",
         canonical({"version": event.version, "sha": encoded.sha, "tick": event.tick}),
         problem=event.problem,
         event_time=event.event_time,
-    )
-    transaction.add_policy(event, encoded)
+    ).seq
     return Recorded(seq)
 
 
@@ -142,7 +152,7 @@ def record_control(transaction: Transaction, event: Control) -> Outcome:
             "version",
         )
     if event.action in ("archive", "unarchive"):
-        _, archived = transaction.opening_limits(event.problem)
+        archived = transaction.archived(event.problem)
         if (archived is not None) is (event.action == "archive"):
             return AlreadyRecorded(problem.id if archived is None else archived)
     seq = transaction.add_event(
@@ -150,9 +160,7 @@ def record_control(transaction: Transaction, event: Control) -> Outcome:
         canonical({"action": event.action, "version": event.version, "by": event.by}),
         problem=event.problem,
         event_time=event.event_time,
-    )
-    if event.action in ("archive", "unarchive"):
-        transaction.set_archived(problem.id, seq if event.action == "archive" else None)
+    ).seq
     return Recorded(seq)
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from belated.ledger.episodes import Exclusions
-from belated.ledger.events import Event
+from belated.ledger.content import parse_content
+from belated.ledger.events import Event, Exclusions
+from belated.ledger.feedback import Columns, is_complete
 from belated.ledger.problems import ProblemSpec
-from belated.ledger.recording.content import parse_content
-from belated.ledger.recording.parts import PATH, WHOLE, Parts, is_complete, split_into_steps
 from belated.survival.records import DelayRecords, records_of
 
 MICROSECONDS_PER_SECOND = 1_000_000
@@ -54,24 +53,24 @@ def delay_records(events: Iterable[Event | Mapping[str, Any]], *, now: Any = Non
     spec = ProblemSpec.of(defined[0].body)
     excluded = Exclusions(history)
     opened: dict[str, int] = {}
-    parts: dict[str, Parts] = {}
+    feedback: dict[str, list[Columns]] = {}
     last: dict[str, int] = {}
     for event in history:
         id = event.episode or ""
         if event.kind not in ("opened", "feedback", "corrected") or event in excluded:
             continue
         if event.kind == "opened":
-            opened[id], parts[id], last[id] = event.happened_at, {}, event.happened_at
+            opened[id], feedback[id], last[id] = event.happened_at, [], event.happened_at
         elif id in opened:
-            parts[id] |= parse_content(event.body, spec)
+            feedback[id].append(parse_content(event.body, spec))
             last[id] = max(last[id], event.happened_at)
     if not opened:
         raise ValueError("events must hold at least one opened episode, got none.")
-    facts = [_describe(parts[id], spec) for id in opened]
+    facts = [_describe(feedback[id], spec) for id in opened]
     return records_of(
         [at / MICROSECONDS_PER_SECOND for at in opened.values()],
         [
-            last[id] / MICROSECONDS_PER_SECOND if is_complete(parts[id], spec.horizon) else None
+            last[id] / MICROSECONDS_PER_SECOND if is_complete(feedback[id], spec) else None
             for id in opened
         ],
         now=max(event.at for event in history) / MICROSECONDS_PER_SECOND if now is None else now,
@@ -83,25 +82,25 @@ def delay_records(events: Iterable[Event | Mapping[str, Any]], *, now: Any = Non
     )
 
 
-def _describe(parts: Parts, spec: ProblemSpec) -> tuple[str | None, str | None, float]:
+def _describe(feedback: list[Columns], spec: ProblemSpec) -> tuple[str | None, str | None, float]:
     """Return the first state, the first action and the return of an episode, as far as known."""
-    if WHOLE in parts:
-        parts = split_into_steps(parts)
-    if PATH in parts:
-        states, actions = parts[PATH]["states"], parts[PATH]["actions"]
-        rewards = [parts.get(f"reward:{h}") for h in range(len(actions))]
-    else:
-        steps = [parts[f"step:{h}"] for h in range(spec.horizon) if f"step:{h}" in parts]
-        states, actions = ([step[name] for step in steps] for name in ("state", "action"))
-        rewards = [step["reward"] for step in steps]
-        if "step:0" not in parts:
-            return None, None, np.nan
+    path: dict[int, tuple[int, int]] = {}
+    rewards: dict[int, float] = {}
+    for columns in feedback:
+        if columns.has_path:
+            pairs = zip(columns.states, columns.actions, strict=True)
+            path |= dict(zip(columns.steps, pairs, strict=True))
+        paid = zip(columns.steps, columns.rewards, strict=True)
+        rewards |= {step: reward for step, reward in paid if reward is not None}
+    if 0 not in path:
+        return None, None, np.nan
     if spec.rewards is not None:
         table = np.broadcast_to(spec.rewards, spec.shape.table)
-        rewards = [table[h, s, a] for h, (s, a) in enumerate(zip(states, actions, strict=False))]
-    known = [reward for reward in rewards if reward is not None]
-    total = float(sum(known)) if len(known) == len(rewards) else np.nan
-    return spec.states[states[0]], spec.actions[actions[0]], total
+        rewards = {step: table[step, s, a] for step, (s, a) in path.items()}
+    known = [rewards[step] for step in sorted(path) if step in rewards]
+    total = float(sum(known)) if len(known) == len(path) else np.nan
+    state, action = path[0]
+    return spec.states[state], spec.actions[action], total
 
 
 def _event_of(row: Mapping[str, Any]) -> Event:

@@ -1,1 +1,0 @@
-"""Tables about clients and their requests: tokens, the quarantine and idempotency keys."""

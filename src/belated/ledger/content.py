@@ -1,0 +1,591 @@
+"""Content of feedback: its formats, its validation, and its conversion to columns.
+
+Content has one of the forms
+
+    {"states": [s_1 .. s_H+1], "actions": [a_1 .. a_H], "rewards": [r_1 .. r_H]}
+    {"steps": [{"step": h, "state": s, "action": a, "next_state": y, "reward": r}, ...]}
+    {"path": {"states": [...], "actions": [...]}, "rewards": {h: r, ...}}
+
+where s_i, a_i and r_i are the state, action and reward of the i-th step, h is the index of a step
+from 0, and s, a, y and r are the state, action, next state and reward of step h. H is the horizon.
+
+A state or an action is given as its name (a text) or its index (a number). A state of a problem
+with factors may also be given as an object with the value of each factor. Rewards lie in [0, 1], or
+in the problem's `reward_range`. They may be omitted or null if the mean rewards are known in the
+problem's specification. The third form is for problems in which only the rewards are late; the path
+and the rewards may arrive together or separately.
+
+An episode ends when it reaches a terminal state of the problem, and may then have fewer than H
+steps. Steps after the end, the padding, may be sent if they repeat the terminal state without a
+reward; they are dropped.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from belated.factored_states import SEPARATOR
+from belated.ledger.feedback import Columns, PaddingStep, count_items
+from belated.ledger.problems import ProblemSpec, describe_range
+from belated.padding import find_break, find_end, find_move, find_reward
+
+MAX_LISTED_NAMES: Final = 10
+"""Maximum number of names of states or actions to list in an error message."""
+
+MAX_SHOWN_CHARS: Final = 60
+"""Maximum number of characters of a value in an error message."""
+
+
+class ContentError(ValueError):
+    """Error in the content of feedback.
+
+    Parameters
+    ----------
+    field : str or None
+        Name of the invalid field, such as `steps[0].state`; None if the error concerns no single
+        field.
+    message : str
+        The error message.
+    """
+
+    def __init__(self, field: str | None, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class UnusableContent(NamedTuple):
+    """Content of feedback that was found to be invalid before it reached the ledger."""
+
+    value: Any
+    """Invalid content as received; it is stored in the quarantine."""
+    field: str | None
+    """Name of the invalid field; None if the content as a whole is invalid."""
+    reason: str
+    """The error message."""
+
+
+def parse_content(content: object, spec: ProblemSpec, *, received: bool = False) -> Columns:
+    """Validate the content of feedback, and convert it to columns.
+
+    Parameters
+    ----------
+    content : object
+        Content of the feedback, as described in the module docstring.
+    spec : ProblemSpec
+        The problem.
+    received : bool
+        True if the content comes from a request, False if it is stored in the ledger. Steps in a
+        request must join: each one begins in the state to which the step before it leads. Early
+        versions recorded steps that do not.
+
+    Returns
+    -------
+    Columns
+        The steps, without padding.
+
+    Raises
+    ------
+    ContentError
+        If `content` is not valid for the problem.
+    """
+    if not isinstance(content, Mapping):
+        if isinstance(content, UnusableContent):
+            raise ContentError(content.field, content.reason)
+        raise ContentError(None, f"content must be an object, got {shorten(content)}.")
+    if "steps" in content:
+        _check_fields(content, "steps")
+        return _parse_steps(content["steps"], spec, received=received)
+    if "states" in content or "actions" in content:
+        return _parse_whole(content, spec)
+    if "path" in content or "rewards" in content:
+        return _parse_path_and_rewards(content, spec)
+    raise ContentError(
+        None, "content must have states and actions, or steps, or a path, or rewards."
+    )
+
+
+def parse_correction(content: object, spec: ProblemSpec) -> Columns:
+    """Return the columns of the content of a correction, a whole episode.
+
+    Raises ContentError if `content` is not a valid whole episode of the problem `spec`.
+    """
+    columns = parse_content(content, spec)
+    if columns.form != "whole":
+        raise ContentError(None, "A correction must be a whole episode, with states and actions.")
+    return columns
+
+
+def _parse_whole(content: Mapping[str, Any], spec: ProblemSpec) -> Columns:
+    _check_fields(content, "states", "actions", "rewards")
+    states, actions = _parse_path(content, "", spec)
+    rewards, steps = content.get("rewards"), len(actions)
+    if rewards is None:
+        _check_rewards_known("rewards", spec)
+        return Columns.of_path("whole", states, actions)
+    given = _parse_list("rewards", rewards, len(content["actions"]))
+    parsed = [_parse_reward("rewards", h, r, spec) for h, r in enumerate(given[:steps])]
+    _check_no_rewards("rewards", dict(enumerate(given)), steps)
+    return Columns.of_path("whole", states, actions, parsed)
+
+
+def _parse_path(
+    content: Mapping[str, Any], prefix: str, spec: ProblemSpec
+) -> tuple[list[int], list[int]]:
+    """Return the states and actions in `content`, as indices, up to the end of the episode.
+
+    `prefix` precedes the names of the fields in error messages.
+    """
+    path: list[list[int]] = []
+    steps = _count_steps(content.get("actions"), spec)
+    for name, count, numbers, factors in (
+        ("states", steps + 1, spec.state_numbers, spec.factors),
+        ("actions", steps, spec.action_numbers, None),
+    ):
+        field = f"{prefix}{name}"
+        try:
+            values = _parse_list(field, content.get(name), count)
+        except ContentError:
+            if spec.terminal is not None:
+                _check_lengths(content, prefix)
+            raise
+        limit = len(numbers)
+        path.append(
+            [
+                # fast path for valid indices, without formatting the name of the field
+                value
+                if type(value) is int and 0 <= value < limit
+                else parse_index(f"{field}[{i}]", value, numbers, factors)
+                for i, value in enumerate(values)
+            ]
+        )
+    states, actions = path
+    if spec.shape.is_restricted:
+        return _trim_path(states, actions, prefix, spec)
+    return states, actions
+
+
+def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Columns:
+    _check_fields(content, "path", "rewards")
+    if spec.late != "rewards":
+        raise ContentError(
+            "path" if "path" in content else "rewards",
+            f"A path and rewards may arrive separately only if late is 'rewards'; it is "
+            f"{spec.late!r} here, so content must have states and actions, or steps.",
+        )
+    columns, end = None, spec.horizon
+    if "path" in content:
+        path = content["path"]
+        if not isinstance(path, Mapping):
+            raise ContentError("path", f"path must be an object, got {shorten(path)}.")
+        _check_fields(path, "states", "actions", within="path")
+        states, actions = _parse_path(path, "path.", spec)
+        columns, end = Columns.of_path("path", states, actions), len(actions)
+    rewards = _parse_rewards(content["rewards"], spec, end) if "rewards" in content else {}
+    return Columns.of_rewards(rewards, columns)
+
+
+def _parse_rewards(rewards: object, spec: ProblemSpec, end: int) -> dict[int, float]:
+    """Return `rewards` as a map from steps to rewards, in order of the steps.
+
+    The episode has at most `end` steps. Rewards of later steps are padding, which is dropped.
+    Raises ContentError if a step or a reward is not valid.
+    """
+    horizon = spec.horizon
+    if not isinstance(rewards, Mapping) or not rewards:
+        raise ContentError(
+            "rewards",
+            'rewards must be an object with at least one reward by step, such as {"0": 0.5}, '
+            f"got {shorten(rewards)}.",
+        )
+    by_step: dict[int, float] = {}
+    for key, value in rewards.items():
+        # the length is limited, since Python refuses to convert texts of thousands of digits
+        digits = isinstance(key, str) and len(key) < 10 and key.isdecimal() and key.isascii()
+        step = int(key) if digits else key
+        if type(step) is not int or not 0 <= step < horizon or str(step) != str(key):
+            raise ContentError(
+                "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {shorten(key)}."
+            )
+        _check_no_rewards("rewards", {step: value}, end)
+        if step < end:
+            by_step[step] = _parse_reward("rewards", step, value, spec)
+    return {step: by_step[step] for step in sorted(by_step)}
+
+
+def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns:
+    """Return the columns of a list of steps, which may be in any order.
+
+    If `received` is True, the steps must join, and padding is kept in `Columns.padding` unless the
+    end of the episode is among the steps; padding is otherwise dropped. Raises ContentError if the
+    steps are not valid.
+    """
+    if not isinstance(steps, list | tuple) or not steps:
+        raise ContentError(
+            "steps", f"steps must be a list of at least one step, got {shorten(steps)}."
+        )
+    rows: dict[int, tuple[Any, ...]] = {}
+    places: dict[int, str] = {}  # path of each step in the request, by number of the step
+    padding: list[PaddingStep] = []
+    for i, given in enumerate(steps):
+        where = f"steps[{i}]"
+        step, *row = _parse_step(where, given, spec)
+        if spec.shape.is_terminal[row[0]]:
+            padding.append(PaddingStep(where, step, row[0]))
+            continue
+        places[step] = where
+        if rows.setdefault(step, tuple(row)) != tuple(row):
+            raise ContentError(
+                where, f"{where} is step {step} again with different content; send each step once."
+            )
+    columns = Columns.of_steps({step: rows[step] for step in sorted(rows)})
+    end = columns.end(spec)
+    if end is not None and columns.steps[-1] >= end[0]:
+        raise ContentError(
+            "steps",
+            f"steps must end with step {end[0] - 1}, which reaches a terminal state, "
+            f"got step {columns.steps[-1]}.",
+        )
+    if not received:
+        return columns
+    before = find_break(columns.known_states())
+    if before is not None:
+        field, expected = f"{places[before + 1]}.state", rows[before][2]
+        raise ContentError(
+            field,
+            f"{field} must be {spec.states[expected]!r}, the next_state of step "
+            f"{before}, got {spec.states[rows[before + 1][0]]!r}.",
+        )
+    for where, step, state in padding:
+        field = f"{where}.state"
+        if step == 0 or (columns.steps and step <= columns.steps[-1]):
+            raise ContentError(
+                field,
+                f"{field} must not be a terminal state at step {step}, "
+                f"got {spec.states[state]!r}; an episode ends when it reaches one.",
+            )
+        if end is not None:
+            _check_stays(field, end[1], state, spec)
+    return columns if end is not None else columns._replace(padding=tuple(padding))
+
+
+def _parse_step(where: str, step: object, spec: ProblemSpec) -> tuple[Any, ...]:
+    """Check one step of feedback, and return it as a tuple with indices instead of names.
+
+    The tuple has the step, the state, the action, the next state and the reward, which is None in
+    padding. `where` is the path of the step in the feedback, such as "steps[0]".
+    """
+    if not isinstance(step, Mapping):
+        raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
+    _check_fields(step, "step", "state", "action", "next_state", "reward", within=where)
+    number, horizon = step.get("step"), spec.horizon
+    if type(number) is not int or not 0 <= number < horizon:
+        raise ContentError(
+            f"{where}.step",
+            f"{where}.step must lie in 0 .. {horizon - 1}, got {shorten(number)}.",
+        )
+    state, action, next_state = (
+        parse_index(f"{where}.{name}", step.get(name), numbers, factors)
+        for name, numbers, factors in (
+            ("state", spec.state_numbers, spec.factors),
+            ("action", spec.action_numbers, None),
+            ("next_state", spec.state_numbers, spec.factors),
+        )
+    )
+    reward = step.get("reward")
+    if spec.shape.is_terminal[state]:
+        _check_stays(where, state, next_state, spec)
+        _check_no_reward(f"{where}.reward", reward)
+        return number, state, action, next_state, None
+    _check_allowed(f"{where}.action", number, state, action, spec)
+    if reward is None:
+        _check_rewards_known(f"{where}.reward", spec)
+    else:
+        reward = _parse_reward(f"{where}.reward", None, reward, spec)
+    return number, state, action, next_state, reward
+
+
+def _count_steps(actions: Any, spec: ProblemSpec) -> int:
+    """Return the number of steps that the lists of a whole episode or of a path must describe.
+
+    The lists of actions and rewards must have this length, and the list of states one item more. It
+    is the horizon or, if the problem has terminal states, the length of the list `actions`, but at
+    most the horizon.
+    """
+    if spec.terminal is None or not hasattr(actions, "__len__"):
+        return spec.horizon
+    return min(len(actions), spec.horizon)
+
+
+def _check_lengths(content: Mapping[str, Any], prefix: str) -> None:
+    """Raise ContentError if `content` does not have exactly one state more than actions.
+
+    Use this check if the problem has terminal states, so that episodes have different numbers of
+    steps. `prefix` precedes the names of the fields in the error message.
+    """
+    states, actions = content.get("states"), content.get("actions")
+    if isinstance(states, list) and isinstance(actions, list) and len(states) != len(actions) + 1:
+        raise ContentError(
+            None,
+            f"{prefix}states must have one item more than {prefix}actions, got "
+            f"{count_items(len(states), 'state')} and {count_items(len(actions), 'action')}.",
+        )
+
+
+def _trim_path(
+    states: list[int], actions: list[int], prefix: str, spec: ProblemSpec
+) -> tuple[list[int], list[int]]:
+    """Return the states and actions of a path without its padding.
+
+    Raises ContentError if the path ends neither at the horizon nor in a terminal state, if it
+    begins in a terminal state or leaves one, or if an action is not allowed. `prefix` precedes the
+    names of the fields in error messages.
+    """
+    names, end = spec.states, find_end(states, spec.shape)
+    if end is None:
+        if len(actions) < spec.horizon:
+            raise ContentError(
+                f"{prefix}states",
+                f"{prefix}states must be a list of {spec.horizon + 1} or end in a terminal state, "
+                f"got {len(states)} and the last state {names[states[-1]]!r}.",
+            )
+        end = len(actions)
+    if end == 0:
+        raise ContentError(
+            f"{prefix}states[0]",
+            f"{prefix}states[0] must not be a terminal state, got {names[states[0]]!r}.",
+        )
+    moved = find_move(states, end)
+    if moved is not None:
+        _check_stays(f"{prefix}states[{moved}]", states[end], states[moved], spec)
+    for h, action in enumerate(actions[:end]):
+        _check_allowed(f"{prefix}actions[{h}]", h, states[h], action, spec)
+    return states[: end + 1], actions[:end]
+
+
+def parse_index(
+    field: str,
+    value: Any,
+    numbers: Mapping[str, int],
+    factors: Mapping[str, Sequence[str]] | None = None,
+) -> int:
+    """Return the index of a state or action that is given by name, by index or by factors.
+
+    Parameters
+    ----------
+    field : str
+        Name of the field in error messages.
+    value : str, int or mapping
+        Name or index of the state or action, or a mapping from the name of each factor to its
+        value.
+    numbers : mapping
+        Map from the name of each state or action to its index.
+    factors : mapping, optional
+        Map from the name of each factor of the states to its possible values; None if there are no
+        factors.
+
+    Returns
+    -------
+    int
+        The index.
+
+    Raises
+    ------
+    ContentError
+        If `value` does not identify a state or action.
+
+    >>> parse_index("state", "well", {"ill": 0, "well": 1}), parse_index("state", 0, {"ill": 0})
+    (1, 0)
+    """
+    if factors is not None and isinstance(value, Mapping):
+        _check_factors(field, value, factors)
+        value = SEPARATOR.join(str(value[name]) for name in factors)
+    found = numbers.get(value) if type(value) is str else value
+    if type(found) is int and 0 <= found < len(numbers):
+        return found
+    raise ContentError(
+        field,
+        f"{field} must be one of {_list_names(numbers)}, or in 0 .. {len(numbers) - 1}, "
+        f"got {shorten(value)}.",
+    )
+
+
+def _check_factors(
+    field: str, value: Mapping[str, Any], factors: Mapping[str, Sequence[str]]
+) -> None:
+    """Raise ContentError unless `value` maps the name of each factor to a value of this factor.
+
+    `factors` maps the names of the factors to their possible values. `field` is the name of the
+    state in the error message.
+    """
+    for name in value:
+        if name not in factors:
+            raise ContentError(
+                field,
+                f"{field} has no factor {shorten(name)}; its factors are {', '.join(factors)}.",
+            )
+    for name, known in factors.items():
+        if name not in value:
+            raise ContentError(
+                field, f"{field} needs the factor {name!r}, one of {_list_names(known)}."
+            )
+        if str(value[name]) not in known:
+            where = f"{field}.{name}"
+            raise ContentError(
+                where, f"{where} must be one of {_list_names(known)}, got {shorten(value[name])}."
+            )
+
+
+def _list_names(names: Iterable[str]) -> str:
+    """Return at most the first `MAX_LISTED_NAMES` of `names`, joined by commas.
+
+    The text ends with "..." if there are more names.
+    """
+    listed = list(islice(names, MAX_LISTED_NAMES + 1))
+    more = ", ..." if len(listed) > MAX_LISTED_NAMES else ""
+    return ", ".join(listed[:MAX_LISTED_NAMES]) + more
+
+
+def _check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> None:
+    """Raise ContentError if `state` differs from `terminal`, the state in which the episode ended.
+
+    Both are indices of states of the problem `spec`. `field` is the name of `state` in the error
+    message.
+    """
+    if state != terminal:
+        raise ContentError(
+            field,
+            f"{field} must stay in {spec.states[terminal]!r}, the terminal state that the episode "
+            f"has reached, got {spec.states[state]!r}.",
+        )
+
+
+def _check_no_rewards(field: str, rewards: Mapping[int, object], end: int) -> None:
+    """Raise ContentError if a reward of a step after the `end` of an episode is neither 0 nor None.
+
+    `rewards` maps steps to rewards. `field` is its name in the error message.
+    """
+    step = find_reward(rewards, end)
+    if step is not None:
+        _check_no_reward(f"{field}[{step}]", rewards[step])
+
+
+def _check_no_reward(field: str, reward: object) -> None:
+    if reward is not None and reward != 0:
+        raise ContentError(
+            field,
+            f"{field} must be 0 after the episode has reached a terminal state, "
+            f"got {shorten(reward)}.",
+        )
+
+
+def _check_allowed(field: str, step: int, state: int, action: int, spec: ProblemSpec) -> None:
+    """Raise ContentError if an action is not allowed in a state at a step.
+
+    Parameters
+    ----------
+    field : str
+        Name of the action in the error message.
+    step, state, action : int
+        Indices of the step, of a state that is not terminal, and of the action.
+    spec : ProblemSpec
+        The problem.
+    """
+    allowed = spec.shape.allowed
+    if allowed is not None and not allowed[step, state, action]:
+        names = ", ".join(spec.actions[a] for a in allowed[step, state].nonzero()[0])
+        raise ContentError(
+            field,
+            f"{field} must be allowed in state {spec.states[state]!r} at step {step} ({names}), "
+            f"got {spec.actions[action]!r}.",
+        )
+
+
+def _check_rewards_known(field: str, spec: ProblemSpec) -> None:
+    """Raise ContentError unless the mean rewards are known in the problem `spec`.
+
+    Call this function if a reward is missing in feedback. `field` is the name of the reward in the
+    error message.
+    """
+    if spec.rewards is None:
+        raise ContentError(
+            field,
+            f"{field} is missing; feedback must contain the rewards, since they are not known.",
+        )
+
+
+def _parse_list(field: str, values: Any, count: int) -> Any:
+    """Return `values` as a list or tuple if it is a list, tuple or array of `count` items.
+
+    Otherwise raises ContentError; the message refers to the values as `field`.
+    """
+    to_list: Callable[[], Any] | None = getattr(values, "tolist", None)
+    values = to_list() if to_list is not None else values
+    if not isinstance(values, list | tuple) or len(values) != count:
+        got = count_items(len(values)) if isinstance(values, list | tuple) else shorten(values)
+        raise ContentError(field, f"{field} must be a list of {count_items(count)}, got {got}.")
+    return values
+
+
+def _parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> float:
+    """Validate a reward, and return it as a float.
+
+    Parameters
+    ----------
+    field : str
+        Name of the reward, or of the list or object that contains it.
+    i : int or None
+        Index of the reward in the list or object; None if `field` is the reward.
+    value : object
+        The reward, in the units of the problem.
+    spec : ProblemSpec
+        The problem.
+
+    Returns
+    -------
+    float
+        The reward, in the units of the problem.
+
+    Raises
+    ------
+    ContentError
+        If `value` is not a number in the range of the rewards.
+    """
+    low, high = spec.reward_range or (0, 1)
+    is_number = type(value) in (int, float)
+    # adding 0.0 turns -0.0 into 0.0, so that equal numbers have equal text
+    if is_number and low <= value <= high:
+        return value + 0.0
+    where = field if i is None else f"{field}[{i}]"
+    expected = describe_range(spec.reward_range) if is_number else "must be a number"
+    raise ContentError(where, f"{where} {expected}, got {shorten(value)}.")
+
+
+def _check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:
+    """Raise ContentError if the object `given` has a field that is not one of `names`.
+
+    `within` is the name of the object in the error message.
+    """
+    for key in given:
+        if key not in names:
+            whole = within == "content"
+            known = (*names, "event_time") if whole else names  # it is not part of the content
+            field = None if whole else within
+            if isinstance(key, str) and key.isidentifier() and len(key) <= MAX_SHOWN_CHARS:
+                field = key if whole else f"{within}.{key}"
+            raise ContentError(
+                field, f"{within} must have only the fields {', '.join(known)}, got {shorten(key)}."
+            )
+
+
+def shorten(value: object) -> str:
+    """Return `value` as text, shortened to at most `MAX_SHOWN_CHARS` characters.
+
+    None, booleans and floats are written as in JSON, other values as in Python.
+
+    >>> shorten(True), shorten(float("nan")), shorten("ill")
+    ('true', 'NaN', "'ill'")
+    """
+    is_constant = value is None or isinstance(value, bool | float)
+    text = json.dumps(value) if is_constant else repr(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}..."

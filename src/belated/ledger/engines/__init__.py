@@ -1,1 +1,0 @@
-"""SQLAlchemy engines for the databases that can store a ledger, and the log of their outages."""

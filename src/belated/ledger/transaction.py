@@ -1,0 +1,392 @@
+"""Write transaction of a ledger: lookup of problems and episodes; insertion of events and rows."""
+
+import json
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+import sqlalchemy as sa
+
+from belated.check import is_id
+from belated.ledger import schema
+from belated.ledger.events import EpisodeRecord, Event, Kind, NewEvent, chunk_ids, read_episodes
+from belated.ledger.policies import EncodedPolicy
+from belated.ledger.problems import Problem, ProblemCache
+from belated.ledger.schema import SALT_BYTES, digest
+
+if TYPE_CHECKING:
+    from belated.ledger.kinds import EventKind
+
+MAX_PARAMETERS_PER_INSERT: Final = 10_000
+"""Maximum number of values in one INSERT statement of SQLite, which allows three times as many."""
+
+MAX_ROWS_PER_INSERT: Final = 1000
+"""Maximum number of rows in one INSERT statement of PostgreSQL."""
+
+BODY_QUERY: Final = sa.select(schema.events.c.seq, schema.events.c.body).where(
+    schema.events.c.seq.in_(sa.bindparam("seqs", expanding=True))
+)
+
+# tables in an order in which foreign keys refer to earlier tables
+INSERT_ORDER: Final = (
+    schema.problems,
+    schema.episodes,
+    schema.subjects,
+    schema.events,
+    schema.policies,
+    schema.idempotency_keys,
+)
+
+
+class Transaction:
+    """Open write transaction of a ledger.
+
+    New rows are kept in memory until `flush`. Lookups include these rows, so that each of several
+    new events is compared with the events before it.
+
+    Parameters
+    ----------
+    connection : sa.Connection
+        Connection with an open write transaction.
+    problems : ProblemCache
+        Cache of the problems of the ledger.
+    kinds : mapping
+        The table `belated.ledger.kinds.KINDS`.
+    last : int
+        Sequence number of the last event; 0 if there is none.
+    at : int
+        Time of recording, in microseconds since 1970 (UTC).
+    """
+
+    def __init__(
+        self,
+        connection: sa.Connection,
+        problems: ProblemCache,
+        kinds: Mapping[Kind, "EventKind"],
+        *,
+        last: int,
+        at: int,
+    ) -> None:
+        self.at = at
+        self.seq = last
+        """Sequence number of the last event, including events that are not yet inserted."""
+        self.redacted = False
+        """Whether data has been redacted in this transaction."""
+        self.has_deleted_rejected = False
+        """Whether rejected requests have been deleted from the quarantine in this transaction."""
+        self.keys: dict[str, str] = {}
+        """Map from each idempotency key that was loaded or added to the digest of its request."""
+        self.last_key_id = 0
+        """Id of the last stored response; valid only after the idempotency keys were loaded."""
+        self.last_ticks: dict[int, tuple[int, int]] = {}
+        """Map from the id of a problem to a pair: the seq of its last tick, and the seq at which
+        the batch of this tick ends. Only ticks that were loaded or added are contained."""
+        self.subject_seqs: dict[str, list[int]] = {}
+        """Map from each subject that was loaded to the seqs of the openings of its episodes, in
+        increasing order."""
+        self.has_bodies = False
+        """Whether the recorded feedback of all episodes of `events` has been loaded."""
+        self.events: Collection[NewEvent] = ()
+        """Events to be recorded, as given to `load_episodes`."""
+        self.connection = connection
+        self.policy: EncodedPolicy | None = None
+        """Policy of the next publication; None while tables are rebuilt, which omits policies."""
+        self._kinds = kinds
+        self._problems = problems
+        self._new_problems: dict[int, Problem] = {}
+        self._rows: dict[sa.Table, list[dict[str, Any]]] = {table: [] for table in INSERT_ORDER}
+        self._claims: dict[int, dict[str, Any]] = {}  # changed rows, by seq of the opening
+        self._episodes: dict[str, EpisodeRecord | None] = {}
+        self._bodies: dict[int, str] = {}
+        self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
+        self._archived: dict[int, int | None] = {}
+        self._last_sha: str | None = None  # of the last new event
+
+    def load_episodes(self, events: Collection[NewEvent]) -> None:
+        """Load all episodes to which `events` refer in few queries."""
+        self.events = events
+        ids = {getattr(event, event.episode_field) for event in events if event.episode_field}
+        self.reload_episodes(sorted(str(id) for id in ids if is_id(id)))
+
+    def reload_episodes(self, ids: Sequence[str]) -> None:
+        """Load the episodes `ids` from the database, even if already loaded."""
+        self.flush()
+        self._episodes |= dict.fromkeys(ids)
+        self._episodes |= read_episodes(self.connection, ids)
+
+    def episode(self, id: str) -> EpisodeRecord | None:
+        """Return the record of the episode `id`; None if it does not exist or was not loaded."""
+        return self._episodes.get(id)
+
+    def problem(self, id: int) -> Problem | None:
+        """Return the problem with the id `id`; None if there is no such problem."""
+        return self._new_problems.get(id) or self._problems.get(self.connection, id)
+
+    def find_problem(self, name: str) -> Problem | None:
+        """Return the problem with the name `name`; None if there is no such problem."""
+        new = [problem for problem in self._new_problems.values() if problem.name == name]
+        return new[0] if new else self._problems.find(self.connection, name)
+
+    def max_value(self, column: sa.Column[Any], problem: int) -> int:
+        """Return the maximum of `column` over the rows of its table that belong to a problem.
+
+        `problem` is the id of the problem. The result is 0 if there are no such rows.
+        """
+        if (column, problem) not in self._max_values:
+            query = sa.select(sa.func.max(column)).where(column.table.c.problem == problem)
+            self._max_values[column, problem] = self.execute(query).scalar() or 0
+        return self._max_values[column, problem]
+
+    def archived(self, problem: int) -> int | None:
+        """Return the seq of the event that archived `problem`; None if it is not archived."""
+        if problem not in self._archived:
+            query = sa.select(schema.problems.c.archived).where(schema.problems.c.id == problem)
+            self._archived[problem] = self.execute(query).scalar_one()
+        return self._archived[problem]
+
+    def set_archived(self, problem: int, seq: int | None) -> None:
+        """Store that the event `seq` archived `problem`, or None that it is not archived."""
+        self._archived[problem] = seq
+        table = schema.problems
+        self.execute(sa.update(table).where(table.c.id == problem).values(archived=seq))
+
+    def add_event(
+        self,
+        kind: Kind,
+        text: str,
+        *,
+        problem: int | None = None,
+        episode: str | None = None,
+        event_time: int | None = None,
+    ) -> Event:
+        """Append an event, let the derived tables follow it, and return it.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of the event.
+        text : str
+            Body as canonical JSON.
+        problem : int, optional
+            Id of the problem; None if the event defines a problem, whose id is then the sequence
+            number of the event.
+        episode : str, optional
+            Id of the episode; None if the event does not belong to a single episode.
+        event_time : int, optional
+            Time at which the event happened, in microseconds since 1970 (UTC); None if unknown.
+
+        Returns
+        -------
+        Event
+            The event.
+        """
+        self.seq += 1
+        # a salt keeps redacted content from being guessed from its digest
+        salt = os.urandom(SALT_BYTES) if self._kinds[kind].is_personal else None
+        sha = self._last_sha = digest(text, salt or b"")
+        problem = self.seq if problem is None else problem
+        times = self.at, event_time
+        event = Event(self.seq, problem, episode, kind, *times, text, salt, sha, redacted=False)
+        row = event._asdict()
+        row["body"] = row.pop("text")
+        self._rows[schema.events].append(row)
+        self._kinds[kind].follow(self, event)
+        return event
+
+    def read_bodies(self, seqs: Sequence[int]) -> list[Any]:
+        """Return the bodies of the events `seqs`, parsed from their JSON texts.
+
+        An event that is not yet inserted is read from memory, since inserting it now would prevent
+        the insertion of many rows with one statement.
+        """
+        pending = self._rows[schema.events]
+        first = self.seq - len(pending) + 1  # sequence numbers have no gaps
+        unknown = [seq for seq in seqs if seq < first and seq not in self._bodies]
+        for chunk in chunk_ids(sorted(unknown)):
+            rows: Iterable[Any] = self.connection.execute(BODY_QUERY, {"seqs": chunk})
+            self._bodies |= {seq: str(body) for seq, body in rows}
+        texts = (
+            pending[seq - first]["body"] if seq >= first else self._bodies[seq] for seq in seqs
+        )
+        return [json.loads(text) for text in texts]
+
+    def add_problem(self, problem: Problem) -> None:
+        """Let later lookups find `problem`, which the last event has defined."""
+        self._new_problems[problem.id] = problem
+
+    def add_subject(self, id: str, subject: str) -> None:
+        """Store the subject of the episode `id`, which the last event has opened."""
+        episode = self._episodes[id]
+        assert episode is not None
+        self._episodes[id] = replace(episode, subject=subject)
+        self.add_row(schema.subjects, episode=episode.seq, subject=subject)
+        if subject in self.subject_seqs:
+            self.subject_seqs[subject].append(episode.seq)
+
+    def add_episode(self, episode: EpisodeRecord) -> None:
+        """Add `episode` to the table of episodes."""
+        self._episodes[episode.id] = episode
+        self._max_values[schema.episodes.c.number, episode.problem] = episode.number
+        self.add_row(schema.episodes, **vars(episode))
+
+    def set_lost(self, id: str, seq: int | None) -> None:
+        """Store that the event `seq` declared the episode `id` lost, or None that it is not."""
+        known = self._episodes[id]
+        assert known is not None
+        self._episodes[id] = replace(known, lost=seq)
+        table = schema.episodes
+        self.execute(sa.update(table).where(table.c.id == id).values(lost=seq))
+
+    def withdraw_episodes(self, ids: Sequence[str], seq: int) -> None:
+        """Store that the event `seq` withdrew the episodes `ids`, and forget their feedback."""
+        episodes, claims = schema.episodes, schema.claims
+        for chunk in chunk_ids(ids):
+            openings = sa.select(episodes.c.seq).where(episodes.c.id.in_(chunk))
+            self.execute(sa.delete(claims).where(claims.c.episode.in_(openings)))
+            change = sa.update(episodes).where(episodes.c.id.in_(chunk))
+            self.execute(change.values(withdrawn=seq, lost=None))
+        self.reload_episodes(ids)
+
+    def set_feedback(
+        self, id: str, seqs: tuple[int, ...], replaced: tuple[int, ...] | None = None
+    ) -> None:
+        """Store which events hold the feedback of the episode `id`.
+
+        Parameters
+        ----------
+        id : str
+            Id of the episode.
+        seqs : tuple of int
+            Sequence numbers of the events with its valid feedback.
+        replaced : tuple of int, optional
+            Sequence numbers of the events that a correction has replaced; None to keep those known.
+        """
+        known = self._episodes[id]
+        assert known is not None
+        replaced = known.replaced if replaced is None else replaced
+        self._episodes[id] = replace(known, feedback=seqs, replaced=replaced)
+        texts = (",".join(map(str, each)) for each in (seqs, replaced))
+        row = zip(("episode", "seqs", "replaced"), (known.seq, *texts), strict=True)
+        self._claims[known.seq] = dict(row)
+
+    def add_version(self, problem: int, version: int, **row: Any) -> None:
+        """Add a published version to the table of policies."""
+        self._max_values[schema.policies.c.version, problem] = version
+        self.add_row(schema.policies, problem=problem, version=version, **row)
+
+    def add_row(self, table: sa.Table, **row: Any) -> None:
+        """Add `row` to the rows of `table` that are to be inserted."""
+        self._rows[table].append(row)
+
+    def delete_snapshots(self, problem: int, *, since: int) -> None:
+        """Delete the snapshots of `problem` that include the event with seq `since`."""
+        snapshots = schema.snapshots
+        mine = (snapshots.c.problem == problem, snapshots.c.seq >= since)
+        self.execute(sa.delete(snapshots).where(*mine))
+
+    def execute(self, statement: sa.Executable, **parameters: Any) -> sa.CursorResult[Any]:
+        """Insert all pending rows, execute `statement` with `parameters`, and return its result."""
+        self.flush()
+        return self.connection.execute(statement, parameters or None)
+
+    def flush(self) -> None:
+        """Insert all pending rows into the database."""
+        for table, rows in self._rows.items():
+            if rows:
+                insert_rows(self.connection, table, rows)
+                self._rows[table] = []
+        if self._claims:
+            insert_rows(self.connection, schema.claims, list(self._claims.values()))
+            self._claims = {}
+        if self._last_sha is not None:
+            row = {"events": self.seq, "sha": self._last_sha}
+            self.connection.execute(sa.update(schema.ledger).values(**row))
+            self._last_sha = None
+
+    def commit(self) -> None:
+        """Insert all pending rows, and commit the transaction.
+
+        On PostgreSQL, both are sent in one round trip: other writers wait for the commit, so that
+        each further round trip would delay all of them.
+        """
+        transaction = self.connection.get_transaction()
+        assert transaction is not None
+        driver: Any = self.connection.connection.dbapi_connection
+        pipeline = getattr(driver, "pipeline", nullcontext)  # psycopg has one, sqlite3 has not
+        try:
+            with pipeline():
+                self.flush()
+                transaction.commit()
+        except BaseException:
+            # SQLAlchemy assumes that a failed commit has ended the transaction, but the server
+            # skips the commit if an insertion in the same pipeline fails
+            with suppress(Exception):
+                driver.rollback()
+            raise
+
+
+def insert_rows(
+    connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]
+) -> None:
+    """Insert many rows in few statements; rows of claims replace those of the same episode.
+
+    The database driver releases Python's interpreter lock at each statement. With one statement
+    for each row, other threads could interrupt the insertion after each row.
+
+    Parameters
+    ----------
+    connection : sa.Connection
+        Connection with an open write transaction.
+    table : sa.Table
+        Table to insert into.
+    rows : sequence of mappings
+        Rows to insert. Each row maps the name of every column to None, a number, a text, a boolean
+        or bytes; other keys are ignored.
+    """
+    if connection.dialect.name == "postgresql":
+        for first in range(0, len(rows), MAX_ROWS_PER_INSERT):
+            chunk = rows[first : first + MAX_ROWS_PER_INSERT]
+            parameter = json.dumps(chunk, default=bytes.hex, ensure_ascii=False)
+            connection.exec_driver_sql(_postgres_insert(table, connection.dialect), (parameter,))
+        return
+    names = [column.name for column in table.columns]
+    size = MAX_PARAMETERS_PER_INSERT // len(names)
+    for first in range(0, len(rows), size):
+        chunk = rows[first : first + size]
+        statement = _sqlite_insert(table, len(chunk))
+        parameters = tuple([row[name] for row in chunk for name in names])  # not a generator: fast
+        connection.exec_driver_sql(statement, parameters)
+
+
+def _conflict(table: sa.Table) -> str:
+    if table is not schema.claims:
+        return ""
+    return " ON CONFLICT (episode) DO UPDATE SET seqs = excluded.seqs, replaced = excluded.replaced"
+
+
+@lru_cache(maxsize=256)
+def _postgres_insert(table: sa.Table, dialect: sa.Dialect) -> str:
+    """Return a statement that inserts the rows in one parameter, a list of objects as JSON.
+
+    A statement with a parameter for each value would take twice as long, and could not be prepared,
+    since its text depends on the number of rows. Bytes are given in hexadecimal.
+    """
+    types = {each.name: each.type.compile(dialect) for each in table.columns}
+    read = (f"{name} {'TEXT' if type == 'BYTEA' else type}" for name, type in types.items())
+    values = (f"decode({name}, 'hex')" if type == "BYTEA" else name for name, type in types.items())
+    return (
+        f"INSERT INTO {table.name} ({', '.join(types)}) SELECT {', '.join(values)} "
+        f"FROM json_to_recordset(%s) AS given({', '.join(read)}){_conflict(table)}"
+    )
+
+
+@lru_cache(maxsize=256)
+def _sqlite_insert(table: sa.Table, rows: int) -> str:
+    columns = [column.name for column in table.columns]
+    row = f"({', '.join('?' * len(columns))})"
+    # the names need no quotes, since none of them is a reserved word
+    head = f"INSERT INTO {table.name} ({', '.join(columns)})"
+    return f"{head} VALUES {', '.join([row] * rows)}{_conflict(table)}"

@@ -1,0 +1,353 @@
+"""History of a problem: statistics of its episodes over time and over versions of the policy.
+
+The statistics are histograms. An episode has returned when its feedback is complete; it is counted
+at the next tick. Its delay lasts from its opening to the last feedback, not to the tick. For a
+corrected episode, the correction is the only feedback.
+
+There are two histograms over time. The first one uses the times at which openings and feedback
+happened, `Event.happened_at`; the last feedback is the one with the latest time. The second one, of
+arrivals, uses the times of recording; the last feedback is the one that arrived last. The delay in
+episodes is the number of episodes whose openings arrived between the opening of the episode and the
+arrival of its last feedback.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+
+from belated.check import check_integer, check_range
+from belated.episode import Floats
+from belated.survival.duration_counts import DurationCounts
+
+MICROSECONDS_PER_SECOND: Final = 1_000_000
+
+MAX_BINS: Final = 256
+"""Maximum number of bins of a view."""
+
+MAX_STORED_BINS: Final = 1024
+"""Maximum number of bins with entries that a histogram stores; it then doubles their width."""
+
+FAR_SPANS: Final = 8
+"""Distance beyond which a time is an outlier, in spans of `MAX_BINS` bins of the other times."""
+
+MAX_OUTLIER_SHARE: Final = 0.01
+"""Maximum fraction of all entries that can be earlier, and later, outliers."""
+
+TIME_COLUMNS: Final = ("opened", "returned", "delay", "longest", "episodes")
+"""Columns of a histogram over time.
+
+"opened" and "returned" are numbers of episodes. The other columns describe the delays of returned
+episodes: "delay" is the sum of the delays in seconds, "longest" is the largest delay in seconds,
+and "episodes" is the sum of the delays in episodes."""
+
+VERSION_COLUMNS: Final = ("opened", "returned", "earned", "squares")
+"""Columns of the histogram over versions.
+
+"opened" and "returned" are numbers of episodes. The return of an episode is the sum of its rewards.
+"earned" is the sum of the returns of returned episodes, and "squares" is the sum of the squares of
+these returns."""
+
+Bins: TypeAlias = dict[int, dict[str, float]]
+"""Map from the place of a bin to its columns; columns without entries are absent."""
+
+LARGEST: Final = ("longest",)
+"""Columns in which a bin holds the largest of the numbers added to it; the others hold the sum."""
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramView:
+    """Read-only copy of a histogram, with at most `MAX_BINS` bins of equal width side by side."""
+
+    width: int
+    """Width of a bin, in the unit of the keys."""
+    start: int
+    """Smallest key of the first bin."""
+    columns: Mapping[str, Floats] = field(repr=False)
+    """Map from the name of each column to an array with its value in each bin, in order of the
+    keys."""
+    outside: Mapping[str, int] = field(default_factory=dict)
+    """Numbers of episodes that are not in any bin, under the keys "opened" and "returned". Empty if
+    all episodes are in bins."""
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    @property
+    def starts(self) -> list[int]:
+        """Smallest key of each bin, in increasing order."""
+        return [self.start + place * self.width for place in range(len(self))]
+
+
+class Histogram:
+    """Histogram over integer keys, with several columns: a map from bins to numbers.
+
+    Only bins with entries are stored, so that a wrong clock costs one bin. Bins start at multiples
+    of the width from a fixed origin, so that they do not depend on when the width was doubled.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        Names of the columns.
+    width : int
+        Initial width of a bin.
+    origin : int, optional
+        Key at which some bin starts. If None, the origin is the first key that is added, rounded
+        down to a multiple of the width.
+
+    >>> histogram = Histogram(("opened", "returned"), origin=0)
+    >>> for key in (0, 1, 299):
+    ...     histogram.add(key, {"opened": 1})
+    >>> view = histogram.view()
+    >>> view.width, len(view), view.columns["opened"][[0, 149]].tolist()
+    (2, 150, [2.0, 1.0])
+    """
+
+    def __init__(
+        self, columns: tuple[str, ...], width: int = 1, *, origin: int | None = None
+    ) -> None:
+        self._columns = columns
+        self._width = width
+        self._origin = origin
+        self._last = 0  # the key that was added last
+        self._bins: Bins = {}
+
+    def add(self, key: int, values: Mapping[str, float]) -> None:
+        """Add one entry: combine `values` with the columns of the bin that contains `key`."""
+        if self._origin is None:
+            self._origin = key // self._width * self._width
+        self._last = key
+        _combine(self._bins, (key - self._origin) // self._width, values)
+        if len(self._bins) > MAX_STORED_BINS:
+            self._width *= 2
+            self._bins = self._merged(1, self._bins)
+
+    def view(self, *, hides_outliers: bool = False) -> HistogramView:
+        """Return a read-only copy of the histogram.
+
+        With `hides_outliers`, bins far from all others are left out and counted apart, unless they
+        contain the entry that was added last, or more than `MAX_OUTLIER_SHARE` of all entries.
+        """
+        shown = self._near() if hides_outliers else self._bins
+        octaves = _octaves(min(shown, default=0), max(shown, default=0))
+        bins, width = self._merged(octaves, shown), self._width << octaves
+        first = min(bins, default=0)
+        places = range(first, max(bins) + 1) if bins else range(0)
+        columns = {
+            name: _column(name, [bins.get(place, {}) for place in places]) for name in self._columns
+        }
+        for column in columns.values():
+            column.setflags(write=False)
+        hidden = [self._bins[place] for place in self._bins.keys() - shown.keys()]
+        outside = {
+            name: int(sum(row.get(name, 0) for row in hidden)) for name in ("opened", "returned")
+        }
+        start = (self._origin or 0) + first * width
+        return HistogramView(width, start, columns, outside if hidden else {})
+
+    def _near(self) -> Bins:
+        """Return the bins without outliers."""
+        entries = {
+            place: row.get("opened", 0) + row.get("returned", 0)
+            for place, row in self._bins.items()
+        }
+        limit = MAX_OUTLIER_SHARE * sum(entries.values())
+        ends = []
+        for order in (sorted(entries), sorted(entries, reverse=True)):
+            total = 0.0
+            for place in order:
+                total += entries[place]
+                if total > limit:
+                    ends.append(place)
+                    break
+        if len(ends) < 2:
+            return self._bins
+        low, high = ends
+        reach = FAR_SPANS * MAX_BINS << _octaves(low, high)
+        last = (self._last - (self._origin or 0)) // self._width
+        if not low - reach <= last <= high + reach:
+            return self._bins
+        return {
+            place: row for place, row in self._bins.items() if low - reach <= place <= high + reach
+        }
+
+    @staticmethod
+    def _merged(
+        octaves: int, bins: Mapping[int, Mapping[str, float]]
+    ) -> dict[int, dict[str, float]]:
+        """Return `bins` as bins that are wider by the factor 2 to the power of `octaves`."""
+        merged: Bins = {}
+        for place in sorted(bins):
+            _combine(merged, place >> octaves, bins[place])
+        return merged
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a snapshot of the histogram: a dict of arrays and numbers."""
+        places = sorted(self._bins)
+        return {
+            "width": self._width,
+            "origin": self._origin,
+            "last": self._last,
+            "places": np.array(places, np.int64),
+            **{
+                name: _column(name, [self._bins[place] for place in places])
+                for name in self._columns
+            },
+        }
+
+    def restore(self, state: dict[str, Any]) -> "Histogram":
+        """Restore the content of a new histogram from `state`, a snapshot, and return it."""
+        self._width = check_integer("width", state["width"], 1)
+        self._origin, self._last = state["origin"], state["last"]
+        rows = zip(*(state[name].tolist() for name in self._columns), strict=True)
+        for place, row in zip(state["places"].tolist(), rows, strict=True):
+            self._bins[place] = dict(zip(self._columns, row, strict=True))
+        return self
+
+
+def _column(name: str, rows: list[dict[str, float]]) -> Floats:
+    empty = -np.inf if name in LARGEST else 0.0
+    return np.array([row.get(name, empty) for row in rows], np.float64)
+
+
+def _combine(bins: Bins, place: int, values: Mapping[str, float]) -> None:
+    row = bins.setdefault(place, {})
+    for name, value in values.items():
+        before = row.get(name)
+        if before is not None:
+            value = max(before, value) if name in LARGEST else before + value
+        row[name] = value
+
+
+def _octaves(low: int, high: int) -> int:
+    """Return how often the width must double for `MAX_BINS` bins to hold those at both places."""
+    octaves = 0
+    while (high >> octaves) - (low >> octaves) >= MAX_BINS:
+        octaves += 1
+    return octaves
+
+
+@dataclass(frozen=True, eq=False)
+class HistoryView:
+    """Read-only copy of the history of a problem."""
+
+    times: HistogramView
+    """Histogram over the times at which openings and feedback happened, in microseconds since 1970
+    (UTC), with the columns `TIME_COLUMNS`."""
+    arrivals: HistogramView
+    """Histogram over the times at which openings and feedback were recorded, in microseconds since
+    1970 (UTC), with the columns `TIME_COLUMNS`."""
+    versions: HistogramView
+    """Histogram over the versions of the policy, with the columns `VERSION_COLUMNS`."""
+    newest: int
+    """Newest version of the policy that any opened episode follows; 0 if none was opened."""
+    delays: DurationCounts
+    """Delays of the returned episodes in microseconds, computed from the times at which openings
+    and feedback happened."""
+
+
+class Return(NamedTuple):
+    """Episode whose feedback is complete, as an entry of the history."""
+
+    opened_at: int
+    """Time at which the episode was opened, in microseconds since 1970 (UTC)."""
+    returned_at: int
+    """Latest time at which feedback of the episode originated, in microseconds since 1970 (UTC)."""
+    opening_recorded_at: int
+    """Time at which the opening was recorded, in microseconds since 1970 (UTC)."""
+    return_recorded_at: int
+    """Time at which the last feedback was recorded, in microseconds since 1970 (UTC)."""
+    episodes: int
+    """Delay in episodes: number of other episodes that were opened after the opening of this
+    episode and before the arrival of its last feedback."""
+    version: int
+    """Version of the policy that the episode followed."""
+    reward_sum: float
+    """Sum of the rewards of the episode, in the units of the problem."""
+
+
+class History:
+    """Statistics of a problem: numbers of opened and returned episodes, delays, sums of rewards."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        """Number of episodes opened so far."""
+        self.newest = 0
+        """Newest version of the policy that any opened episode follows; 0 if none was opened."""
+        self._times = Histogram(TIME_COLUMNS, MICROSECONDS_PER_SECOND)
+        self._arrivals = Histogram(TIME_COLUMNS, MICROSECONDS_PER_SECOND)
+        self._versions = Histogram(VERSION_COLUMNS, origin=1)
+        self._delays = DurationCounts()
+
+    def add_opening(self, opened_at: int, version: int, *, recorded_at: int) -> int:
+        """Add an opened episode to the statistics.
+
+        Parameters
+        ----------
+        opened_at : int
+            Time at which the episode was opened, in microseconds since 1970 (UTC).
+        version : int
+            Version of the policy that the episode follows.
+        recorded_at : int
+            Time at which the opening was recorded, in microseconds since 1970 (UTC).
+
+        Returns
+        -------
+        int
+            Number of episodes opened so far, including this one.
+        """
+        self._times.add(opened_at, {"opened": 1})
+        self._arrivals.add(recorded_at, {"opened": 1})
+        self._versions.add(version, {"opened": 1})
+        self.newest = max(self.newest, version)
+        self.opened += 1
+        return self.opened
+
+    def add_return(self, returned: Return) -> None:
+        """Add an episode whose feedback is complete to the statistics."""
+        for histogram, start, end in (
+            (self._times, returned.opened_at, returned.returned_at),
+            (self._arrivals, returned.opening_recorded_at, returned.return_recorded_at),
+        ):
+            # delays are not negative, even if a clock was wrong or was set back
+            delay = max(end - start, 0) / MICROSECONDS_PER_SECOND
+            delays = {"delay": delay, "longest": delay, "episodes": returned.episodes}
+            histogram.add(end, {"returned": 1, **delays})
+        self._delays.add_one(max(returned.returned_at - returned.opened_at, 0))
+        earned = returned.reward_sum
+        returns = {"earned": earned, "squares": earned * earned}
+        self._versions.add(returned.version, {"returned": 1, **returns})
+
+    def view(self) -> HistoryView:
+        """Return a read-only copy of the history."""
+        return HistoryView(
+            self._times.view(hides_outliers=True),
+            self._arrivals.view(hides_outliers=True),
+            self._versions.view(),
+            self.newest,
+            self._delays.copy(),
+        )
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return a snapshot of the history: nested dicts of arrays, numbers and texts."""
+        return {
+            "opened": self.opened,
+            "newest": self.newest,
+            "times": self._times.snapshot(),
+            "arrivals": self._arrivals.snapshot(),
+            "versions": self._versions.snapshot(),
+            "delays": self._delays.snapshot(),
+        }
+
+    @classmethod
+    def restore(cls, state: dict[str, Any]) -> "History":
+        """Restore a history from `state`, a snapshot as returned by `snapshot`."""
+        self = cls()
+        self.opened, self.newest = state["opened"], state["newest"]
+        self._times.restore(state["times"])
+        self._arrivals.restore(state["arrivals"])
+        self._versions.restore(state["versions"])
+        self._delays = DurationCounts.restore(state["delays"])
+        check_range("number of delays", len(self._delays), 0, self.opened)
+        return self

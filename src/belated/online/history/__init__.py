@@ -1,1 +1,0 @@
-"""History of a problem: histograms of its episodes over time and over versions of the policy."""
