@@ -14,6 +14,7 @@ import pytest
 
 import belated as bl
 from belated.checks.base import CHECKS as BASE
+from belated.checks.law import CHECKS as LAW
 from belated.checks.updater import CHECKS as UPDATER
 from belated.checks.world import CHECKS as WORLD
 from combinations import FULL
@@ -79,6 +80,12 @@ def test_the_study_of_the_page_runs_by_the_command_of_the_page(folder: Path) -> 
     printed = outside(folder, "sh", "-c", command)
     assert "4 cells run" in printed
     assert (folder / "results" / "hopeful").is_dir()
+
+
+@pytest.mark.parametrize("checks", [BASE, UPDATER, LAW, WORLD])
+def test_the_page_names_every_check(checks: dict[str, object]) -> None:
+    for name in checks:
+        assert f"`{name}`" in TEXT, name
 
 
 def test_the_table_of_functions_for_backups_has_their_arguments() -> None:
