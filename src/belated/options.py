@@ -136,6 +136,10 @@ def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:
     }
 
 
+CHOICES: Final = {"rewards": ("known", "unknown"), **option_choices(SimulationOptions)}
+"""Map from "rewards", and from the name of each option of a simulation, to its allowed values."""
+
+
 def option_values(source: LearnerOptions, options: type[LearnerOptions]) -> dict[str, Any]:
     """Return a dict from the name of each option to its value in `source`.
 

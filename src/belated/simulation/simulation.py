@@ -24,6 +24,7 @@ from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
 from belated.notice import announce_compilation
 from belated.options import (
+    CHOICES,
     LearnerOptions,
     SimulationKeywords,
     SimulationOptions,
@@ -124,7 +125,7 @@ class Simulation(SimulationOptions):
                 f"got {self.delay!r}."
             )
         if isinstance(self.rewards, str):
-            check_choice("rewards", self.rewards, ("known", "unknown"))
+            check_choice("rewards", self.rewards, CHOICES["rewards"])
         if self.every is not None:
             check_integer("every", self.every, 1)
         check_choice("engine", self.engine, get_args(Engine))

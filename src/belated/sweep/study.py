@@ -33,7 +33,7 @@ from belated.check import did_you_mean, similar
 from belated.learner.bases import BASE_NAMES
 from belated.learner.updaters import UPDATER_NAMES, UPDATERS
 from belated.mdp.worlds import world as parse_world
-from belated.options import SimulationOptions, name_with_options, option_choices
+from belated.options import CHOICES, SimulationOptions, name_with_options, option_choices
 from belated.simulation.calibration_table import CalibratedScales
 from belated.simulation.setting import Options, normalize_delay
 from belated.sweep.cell import Cell, seed_blocks
@@ -42,9 +42,6 @@ from belated.sweep.packaged import find_study
 OPTIONS: Final = option_choices(SimulationOptions)
 """Map from the name of each option of a simulation to its values. A study runs all combinations of
 the values that it lists for them."""
-
-CHOICES: Final = {"rewards": ("known", "unknown"), **OPTIONS}
-"""Map from a key of a study file to its allowed values, for keys with a fixed set of values."""
 
 EXPECTED: Final = {
     "name": "text that is not empty",

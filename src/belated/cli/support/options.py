@@ -10,7 +10,7 @@ import typer
 from belated.check import check_choice
 from belated.cli.support.errors import usage_errors
 from belated.names import parse_value
-from belated.options import SimulationOptions, extend_signature, option_choices
+from belated.options import CHOICES, SimulationOptions, extend_signature
 
 if TYPE_CHECKING:
     from belated.sweep.cell import Cell
@@ -21,9 +21,6 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 HELP: Final = {option.name: option.metadata["help"] for option in fields(SimulationOptions)}
 """Map from the name of each option of a simulation to its help text."""
-
-CHOICES: Final = {"rewards": ("known", "unknown"), **option_choices(SimulationOptions)}
-"""Map from "rewards", and from the name of each option of a simulation, to its allowed values."""
 
 DEFAULTS: Final = {"rewards": "known", **asdict(SimulationOptions())}
 """Map from "rewards", and from the name of each option of a simulation, to its default value."""
