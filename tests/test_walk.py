@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 COUNTS = {
-    "episode": {"files": 45, "functions": 208},
-    "answered": {"files": 30, "functions": 92},
-    "served": {"files": 75, "functions": 294},
+    "episode": {"files": 44, "functions": 209},
+    "answered": {"files": 23, "functions": 96},
+    "served": {"files": 65, "functions": 294},
 }
 """Counts when this was last looked at; see `walk.py`. Lower them when the way gets shorter."""
 MAX_GROWTH = 1.1
