@@ -43,7 +43,8 @@ def test_a_database_of_another_program_gets_a_sentence_and_is_left_alone(
         assert done.output == "Database error: table events already exists.\n"
     else:
         assert done.exit_code == 2
-        assert f"sqlite:///{file} has no ledger; check the address." in done.output
+        shown = " ".join(done.output.replace("│", " ").split())  # the box breaks lines
+        assert "has no ledger; check the address." in shown
     with closing(sqlite3.connect(file)) as other:
         assert other.execute("SELECT name FROM sqlite_master").fetchall() == [("events",)]
 
