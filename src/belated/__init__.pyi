@@ -21,7 +21,6 @@ from .gym.delayed import DelayedFeedback as DelayedFeedback
 from .learner.backup import Backup as Backup
 from .learner.backup import Row as Row
 from .learner.backup import RowTerms as RowTerms
-from .learner.backup import RowWeights as RowWeights
 from .learner.backup import Stage as Stage
 from .learner.backup import anywhere as anywhere
 from .learner.backup import backup as backup

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numba
 from numba.extending import intrinsic
 
-from belated.compiled import JIT, inlined, kernel
+from belated.compiled import JIT, PLAIN_FORMS, inlined, kernel
 
 types: Any = numba.types
 
@@ -69,6 +69,9 @@ to_bits: Any = intrinsic(_to_bits) if JIT else python_to_bits
 
 from_bits: Any = intrinsic(_from_bits) if JIT else python_from_bits
 """`from_bits(bits)` returns the float whose 64 bits are the integer `bits`."""
+
+if JIT:
+    PLAIN_FORMS |= {to_bits: python_to_bits, from_bits: python_from_bits}
 
 
 @inlined

@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import address, inlined, kernel
+from belated.compiled import inlined, kernel
 
 END: Final = -1
 """Index that marks the end of a linked list: there is no next item."""
@@ -60,20 +60,10 @@ def put(worklist: Worklist, group: int, item: int) -> bool:
     bool
         True if the item was added, False if it was in the worklist already.
     """
-    return put_at(address(worklist.head), address(worklist.after), group, item)
-
-
-@inlined
-def put_at(head: NDArray[np.int32], after: NDArray[np.int32], group: int, item: int) -> bool:
-    """Add an item to a group of a worklist whose arrays are given as pointers; see `put`.
-
-    `head` and `after` are the arrays, changed in place. Unlike those of an array, the indices of
-    a pointer are not checked for negative numbers. Returns False if the worklist contains `item`.
-    """
-    if after[item] != ABSENT:
+    if worklist.after[item] != ABSENT:
         return False
-    after[item] = head[group]
-    head[group] = item
+    worklist.after[item] = worklist.head[group]
+    worklist.head[group] = item
     return True
 
 
@@ -83,11 +73,10 @@ def take(worklist: Worklist, group: int) -> int:
 
     Returns END if the group is empty.
     """
-    head, after = address(worklist.head), address(worklist.after)  # no check for negative indices
-    item = int(head[group])
+    item = int(worklist.head[group])
     if item != END:
-        head[group] = after[item]
-        after[item] = ABSENT
+        worklist.head[group] = worklist.after[item]
+        worklist.after[item] = ABSENT
     return item
 
 
@@ -98,17 +87,6 @@ def is_empty(worklist: Worklist) -> bool:
     for group in range(worklist.head.size):
         used += worklist.head[group] != END
     return used == 0
-
-
-@inlined
-def count_items(worklist: Worklist, group: int) -> int:
-    """Return the number of items in a `group` of `worklist`."""
-    count = 0
-    item = int(worklist.head[group])
-    while item != END:
-        count += 1
-        item = int(worklist.after[item])
-    return count
 
 
 @kernel

@@ -20,7 +20,7 @@ from belated.checks.samples import (
 )
 from belated.checks.suite import part_name, require
 from belated.episode import Shape
-from belated.learner.backup import Backup, as_backup, compile_batch
+from belated.learner.backup import Backup, as_backup
 from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm
 from belated.learner.plan import Planner, plan
 from belated.learner.updaters import Active
@@ -107,8 +107,7 @@ def runs_compiled(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
     if base.stepwise:
         return
     try:
-        rule = base.backup_rule(shapes[0], EPISODES)
-        compile_batch(as_backup(rule.backup), len(rule.constants))
+        make_learner(base, sample_case(shapes[0], 0, episodes=1))
     except TypeError as error:
         raise AssertionError(f"{part_name(base)} cannot run compiled: {error}") from error
     cases = chain.from_iterable(map(sample_cases, shapes))

@@ -1,100 +1,161 @@
-"""Disk cache of compiled code, which tracks callees.
+"""Disk cache of compiled code.
 
-Numba caches compiled code on disk: in the folder NUMBA_CACHE_DIR, beside the source file, or in the
-user's cache folder, the first of these that is writable. If none of them is writable, this module
-caches the code in a private folder in the temporary directory (see `private_folder`). If this is
-not possible either, functions are compiled without a cache. In both cases a warning is issued.
+Numba's own cache discards code when the source file of a function changes, but not when a function
+that it calls does. Here, all code lies in a folder that belongs to one digest of the sources of
+this package, so that nothing stale is ever found. Code of a user's functions is found by a name
+that contains the digest of everything bound to it; see `belated.compiled.bind`.
 
-The cached code of a function also contains the functions that it calls. Numba itself, however,
-discards cached code only when the source file of the function changes. This module also discards
-it when a module that the source file imports, directly or indirectly, changes. Only modules of this
-package and modules beside the source file are tracked.
+The folder is NUMBA_CACHE_DIR, the cache folder of the user, or a private folder in the temporary
+directory: the first of these that is writable. If none is, every process compiles anew.
 """
 
-import glob
 import multiprocessing
 import os
+import pickle
+import shutil
 import stat
 import tempfile
+import time
 import warnings
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
-from types import FunctionType
-from typing import Any, cast
+from typing import Any, Final
 
+import numba
 import numba.core.caching
-
-from belated.compiled.linking import LinkedCode, LinkedDispatcher, LinkedLibrary
-from belated.compiled.sources import NAME, digest_sources
+from numba.core.serialize import dumps
 
 # numba is typed in part; these parts are not
-caching: Any = numba.core.caching
-UserWideCacheLocator: Any = (  # its name since numba 0.62, and before
-    getattr(caching, "UserWideCacheLocator", None) or caching._UserWideCacheLocator
+NumbaCache: Any = numba.core.caching._Cache
+Reducer: Any = numba.core.caching.CompileResultCacheImpl
+
+PACKAGE: Final = Path(__file__).parents[1]
+WITHOUT_KERNELS: Final = frozenset(
+    ["checks", "cli", "client", "demo", "figures", "gym", "ledger", "online", "service", "sweep"]
 )
+"""Packages whose sources do not affect compiled code."""
+
+MAX_UNUSED_S: Final = 30 * 86_400
+"""Age, in seconds, at which a folder of code of other sources is deleted."""
 
 
-def enable_cache(function: Any) -> None:
-    """Cache the code of the compiled `function` on disk.
+class DiskCache(NumbaCache):  # type: ignore[misc]
+    """Cached code of one function: one file for each signature and kind of processor.
 
-    If none of the folders that numba uses is writable, the code is cached in `private_folder()`. If
-    this is None, the code is not cached. In both cases a warning is issued once.
+    A file begins with the digest of its content. A file that is damaged, or refers to something
+    that no longer exists, is deleted, and the function is compiled again.
     """
-    try:
-        function._cache = Cache(function.__wrapped__)
-    except RuntimeError as error:
-        if "no locator available" not in str(error):
-            raise
-        if (folder := private_folder()) is None:
-            _warn_once("is not cached, and every process compiles it again")
-            return
-        function._cache = PrivateCache(function.__wrapped__)
-        _warn_once(f"is cached in {folder}")
-    stamp_cache(function)
+
+    def __init__(self, function: Any, folder: Path) -> None:
+        self._name = f"{function.__module__}.{function.__qualname__}"
+        self._folder = folder
+
+    @property
+    def cache_path(self) -> str:
+        """Folder of the files."""
+        return str(self._folder)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the code for the signature `sig`, or None if there is none."""
+        path = self._path(sig, target_context)
+        target_context.refresh()
+        try:
+            content = path.read_bytes()
+            if sha256(content[32:]).digest() != content[:32]:
+                raise ValueError("The file is damaged.")
+            return Reducer.rebuild(None, target_context, pickle.loads(content[32:]))
+        except FileNotFoundError:
+            return None
+        except Exception:
+            with suppress(OSError):
+                path.unlink()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Store the compilation result `data` for the signature `sig`."""
+        content = dumps(Reducer.reduce(None, data))
+        path = self._path(sig, data.target_context)
+        with suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=self._folder, delete=False) as file:
+                file.write(sha256(content).digest() + content)
+            os.replace(file.name, path)
+
+    def _path(self, sig: Any, target_context: Any) -> Path:
+        key = f"{self._name} {sig} {target_context.codegen().magic_tuple()}"
+        return self._folder / f"{self._name[-80:]}.{sha256(key.encode()).hexdigest()[:24]}.nbc"
+
+    def enable(self) -> None:
+        """Do nothing: the cache is always in use."""
+
+    def disable(self) -> None:
+        """Do nothing: the cache is always in use."""
+
+    def flush(self) -> None:
+        """Do nothing: files of other sources are deleted by `folder`."""
+
+
+def enable_cache(function: Any, source: Any) -> None:
+    """Cache the code of the compiled `function`, whose Python source is the function `source`."""
+    if (found := folder()) is not None:
+        function._cache = DiskCache(source, found)
 
 
 @cache
-def _warn_once(state: str) -> None:
-    """Warn, once, that the folders in which numba would cache compiled code are not writable.
+def digest_sources() -> str:
+    """Return the digest of all sources of this package that can affect compiled code."""
+    digest = sha256(f"{numba.__version__}".encode())
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).parts[0] not in WITHOUT_KERNELS:
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:24]
 
-    `state` is a predicate that says what happens to the compiled code instead, such as "is cached
-    in /tmp/belated-1000". No warning is issued in a child process.
-    """
+
+@cache
+def folder() -> Path | None:
+    """Return the folder of the compiled code of these sources; None if no folder is writable."""
+    chosen = os.environ.get("NUMBA_CACHE_DIR")
+    home = os.environ.get("LOCALAPPDATA") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    for parent in (chosen, os.path.expanduser(os.path.join(home, "belated"))):
+        if parent and _is_writable(Path(parent)):
+            _sweep(Path(parent))
+            return Path(parent, digest_sources())
+    private = Path(tempfile.gettempdir()).resolve() / f"belated-{getattr(os, 'geteuid', int)()}"
+    usable = hasattr(os, "geteuid") and _is_private(private) and _is_writable(private)
+    state = f"is cached in {private}" if usable else "is not cached, every process compiles it"
     if multiprocessing.parent_process() is None:
         warnings.warn(
-            "Neither the folder of the source code nor the home folder is writable: compiled code "
-            f"{state}. Set NUMBA_CACHE_DIR to a writable folder to cache it there.",
+            f"The cache folder of the user is not writable: compiled code {state}. Set "
+            "NUMBA_CACHE_DIR to a writable folder to cache it there.",
             RuntimeWarning,
             stacklevel=2,
         )
+    return private / digest_sources() if usable else None
 
 
-@cache
-def private_folder() -> str | None:
-    """Return the path of a private folder for compiled code in the temporary directory.
+def _is_writable(parent: Path) -> bool:
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=parent).close()
+    except OSError:
+        return False
+    return True
 
-    The folder is created if necessary. Cached code is executed, so only this user and root may be
-    able to change it. Returns None if such a folder cannot be created or is not writable.
+
+def _is_private(path: Path) -> bool:
+    """Return whether only this user and root can change `path`, which is created if necessary.
+
+    Cached code is executed, so that nobody else may be able to replace it.
     """
     try:
-        folder = Path(tempfile.gettempdir()).resolve() / f"{NAME}-{os.geteuid()}"
-        with suppress(FileExistsError):
-            folder.mkdir(mode=0o700)
-        if not _is_private(folder):
-            return None
-        tempfile.TemporaryFile(dir=folder).close()
-    except (AttributeError, OSError):  # no geteuid on Windows; not writable
-        return None
-    return str(folder)
-
-
-def _is_private(folder: Path) -> bool:
-    """Return whether `folder` is a directory that only this user and root can access or replace."""
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()  # a symbolic link is not a directory
+        parents = [parent.stat() for parent in path.parents]
+    except OSError:
+        return False
     user = os.geteuid()
-    found = folder.lstat()  # a symbolic link is not a directory
-    parents = [parent.stat() for parent in folder.parents]
     return (
         stat.S_ISDIR(found.st_mode)
         and found.st_uid == user
@@ -104,102 +165,13 @@ def _is_private(folder: Path) -> bool:
     )
 
 
-class PrivateLocator(UserWideCacheLocator):  # type: ignore[misc]
-    """Numba cache locator that places the cached code of one function in `private_folder()`."""
-
-    def __init__(self, function: FunctionType, file: str) -> None:
-        super().__init__(function, file)
-        self._cache_path = os.path.join(
-            cast(str, private_folder()), self.get_suitable_cache_subpath(file)
-        )
-
-
-class CacheImpl(caching.CompileResultCacheImpl):  # type: ignore[misc]
-    """Numba cache implementation that can also store the code of a `LinkedDispatcher`."""
-
-    def reduce(self, result: Any) -> Any:
-        """Return the compilation `result` in the form that is cached."""
-        if isinstance(result.library, LinkedLibrary):
-            return result.library.reduce(result)
-        return super().reduce(result)
-
-    def rebuild(self, context: Any, cached: Any) -> Any:
-        """Return the compilation result that `reduce` returned as `cached`."""
-        if isinstance(cached, LinkedCode):
-            return cached.rebuild(context)
-        return super().rebuild(context, cached)
-
-
-class PrivateCacheImpl(CacheImpl):
-    """Numba cache implementation that stores compiled code in `private_folder()`."""
-
-    _locator_classes = (PrivateLocator,)
-
-
-class Cache(caching.FunctionCache):  # type: ignore[misc]
-    """Numba disk cache of the code of one function."""
-
-    _impl_class = CacheImpl
-
-
-class PrivateCache(Cache):
-    """Numba disk cache of the code of one function, in `private_folder()`."""
-
-    _impl_class = PrivateCacheImpl
-
-
-def stamp_cache(function: Any) -> None:
-    """Make the disk cache of the compiled `function` stale when any of its sources changes.
-
-    The sources are the file of the function, the file of the module whose globals the function
-    uses, and the modules that these files import (see `digest_sources`).
-    """
-    known = function._cache
-    source = function.__wrapped__
-    files = {source.__code__.co_filename, source.__globals__.get("__file__", "")}
-    digest = digest_sources(frozenset(files))
-    name = known._impl.filename_base + ("-linked" if isinstance(function, LinkedDispatcher) else "")
-    known._cache_file = CacheFile(known.cache_path, name, digest)
-
-
-class CacheFile(caching.IndexDataCacheFile):  # type: ignore[misc]
-    """Cached code of one function: an index, and one data file for each signature.
-
-    Several processes may write at the same time. The base class in numba numbers the data files and
-    writes the index before a data file. Another process could then load stale code, or the code of
-    another signature. This class instead names each data file by a hash of its key and the sources,
-    and writes the data file before the index.
-    """
-
-    def _load_index(self) -> dict[Any, str]:
-        """Return the index: a dict from the key of each signature to the name of its data file.
-
-        The dict is empty if the index refers to types that no longer exist.
-        """
-        try:
-            index: dict[Any, str] = super()._load_index()
-        except (AttributeError, ImportError):  # a record was renamed or moved
-            return {}
-        return index
-
-    def load(self, key: Any) -> Any:
-        """Return the compiled code for `key`, which contains the signature; None if there is none.
-
-        None is also returned if the code refers to a module that cannot be imported, for example
-        because it was imported under another name when the code was compiled.
-        """
-        try:
-            return super().load(key)
-        except (AttributeError, ImportError):
-            return None
-
-    def save(self, key: Any, data: Any) -> None:
-        """Store `data`, the compiled code of the signature in `key`; remove stale data files."""
-        name = sha256(repr((key, self._source_stamp)).encode()).hexdigest()[:16]
-        base = self._index_name.removesuffix("nbi")
-        self._save_data(f"{base}{name}.nbc", data)
-        overloads = {**self._load_index(), key: f"{base}{name}.nbc"}
-        self._save_index(overloads)
-        for path in Path(self._cache_path).glob(f"{glob.escape(base)}*.nbc"):
-            if path.name not in overloads.values():
-                path.unlink(missing_ok=True)  # if in use elsewhere, it is compiled again
+def _sweep(parent: Path) -> None:
+    """Mark the folder of these sources in `parent` as used, and delete those long unused."""
+    with suppress(OSError):
+        own = parent / digest_sources()
+        own.mkdir(exist_ok=True)
+        os.utime(own)
+        for other in parent.iterdir():
+            is_ours = len(other.name) == len(own.name) and other.is_dir()
+            if is_ours and time.time() - other.stat().st_mtime > MAX_UNUSED_S:
+                shutil.rmtree(other, ignore_errors=True)

@@ -5,11 +5,13 @@ from typing import Any
 import numpy as np
 
 from belated.episode import Ints
-from belated.learner.backup import Backup, compile_batch
+from belated.learner.backup import Backup
 from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
 from belated.learner.maturity import MICROSECONDS
+from belated.learner.planning.loops import loops_of
+from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     EPOCH,
@@ -17,6 +19,7 @@ from belated.learner.state import (
     PLAN_DUE,
     PLANS,
     SINCE_PLAN,
+    LearnerRecord,
     LearnerState,
     configure,
     empty_state,
@@ -26,8 +29,8 @@ from belated.learner.updaters.updater import Arrival
 from belated.learner.updating import (
     absorb,
     finish_plan,
-    make_plan,
-    make_plan_in_python,
+    plan_in_python,
+    plan_now,
     start_plan,
 )
 from belated.notice import announce_compilation
@@ -178,9 +181,9 @@ class Instance:
         else:
             backup = self.problem.backup_rule.backup
             assert isinstance(backup, Backup)
-            plan: Any = make_plan if backup.compiled else make_plan_in_python
-            batch = compile_batch(backup, self.config.constants.size)
-            plan(batch, self.config, self.state, refresh, mean_delay)
+            record = LearnerRecord(self.config, self.state)
+            plan = plan_now if backup.compiled else plan_in_python
+            plan(loops_of(backup, record), record, refresh, mean_delay, UNLIMITED)
         clear(self.state.changed)
 
     def _plan_with(self, planner: Any) -> None:

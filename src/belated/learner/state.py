@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import JIT
-from belated.episode import Floats, Ints, Shape
+from belated.episode import Bools, Floats, Shape
 from belated.learner.backup import Backup, RowTerms
-from belated.learner.backup_call import TERM_SLOTS
 from belated.learner.bases.base import Reads
 from belated.learner.bases.q_learning import (
     Inbox,
@@ -26,11 +25,6 @@ from belated.learner.bases.q_learning import (
 )
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
-from belated.learner.planning.packed import BLOCK_ROWS, PackedCounts, empty_packed
-from belated.learner.planning.pairs import pair_memory
-from belated.learner.planning.readers import MAX_MASK_ROWS, Readers, empty_readers
-from belated.learner.planning.row_lanes import lane_memory
-from belated.learner.planning.weights import MAX_WEIGHTS
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
@@ -51,13 +45,13 @@ SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
 OWN: Final = 3  # number of episodes, started since the last plan, that have arrived completely
 EPOCH: Final = 4  # number of plans that the updater required, including the first
 
-MAX_SMALL_STAGE: Final = MAX_MASK_ROWS
-"""Largest number of rows of a stage, S * A, for which plans compute whole stages, or only the rows
-of a stage that can have changed, from packed counts."""
+NEXT_STEP: Final = 0
+"""Index into `Scratch.progress` of the step after the next one to plan; 0 if no plan is unfinished.
+The planner keeps what it knows of this step in the other numbers."""
 
-MAX_SMALL_COSTLY_STAGE: Final = 40
-"""The same for a backup with terms, which are stored for single rows but not for whole stages, and
-for pooled counts and a backup that reads visits, because no stage can then be skipped."""
+
+MAX_SAMPLES: Final = 1 << 24
+"""Largest number of samples that a plan keeps: 128 MiB of memory."""
 
 
 class Config(NamedTuple):
@@ -70,7 +64,6 @@ class Config(NamedTuple):
     samples: bool  # whether the backup draws random numbers
     monotone: bool  # whether no Q may become larger than in the previous plan
     random_ties: bool  # whether ties are broken at random
-    skips_explored: bool  # whether no action is chosen for a (step, state) that is explored
     incremental: bool  # whether to plan incrementally
     stepwise: bool  # whether the base learns from single steps
     unknown_rewards: bool  # whether rewards are estimated
@@ -82,9 +75,7 @@ class Config(NamedTuple):
     seed: np.uint64  # seed of the learner
     instance: int  # number of the instance
     fixed: Floats  # (H, S * A) values that are not computed, else NaN; see Shape.fixed_values
-    # (H + 1) Number of states to plan for at each step, and the largest of these numbers. States
-    # from this number on cannot be visited at the step. It is S if the world is not known.
-    reach: Ints
+    terminal: Bools  # (S) mask of the states in which an episode ends; empty if there are none
 
 
 class PlanTable(NamedTuple):
@@ -99,38 +90,29 @@ class PlanTable(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Working memory of incremental and full planning.
+    """Working memory of the planner.
 
-    Incremental planning increases `stamp` by 1 at each step h. A row or state is already in the
-    list of the current step if its own stamp equals `stamp`; lists therefore need no clearing.
-    Unlike other scratch, some arrays keep their content between two plans: the stamps; the
-    constant arrays `state_of`, `all_rows` and `no_visits`; the levels and hints; the terms of the
-    backup, `terms`, with `term_n`, the visits N' for which they were computed; and the counts in
-    `packed` and `readers`.
+    The planner increases `stamp` by 1 at each step h. A row or state is already in the list of the
+    current step if its own stamp equals `stamp`; lists therefore need no clearing. Some arrays keep
+    their content between two plans: the stamps, the levels, and the terms of the backup, `terms`,
+    with `term_n`, the visits N' for which they were computed.
     """
 
-    rows: NDArray[np.int32]  # (S * A + 1) rows of this stage to back up; the last is not used
-    out: NDArray[np.float64]  # (S * A) results of the backups
+    rows: NDArray[np.int32]  # (S * A + 1) rows of this step to back up; the last is not used
+    out: Floats  # (S * A) results of the backups
     row_stamp: NDArray[np.int64]  # (S * A) last stamp at which the row was listed
-    states: NDArray[np.int32]  # (S + 1) states of this stage with a changed Q
+    states: NDArray[np.int32]  # (S + 1) states of this step with a changed Q
     state_stamp: NDArray[np.int64]  # (S) last stamp at which the state was listed
-    moved: NDArray[np.int32]  # (S) states of the next stage with a changed value
-    tied: NDArray[np.int32]  # (S) number of tied actions of each state that has any
-    uniforms: Floats  # (S) random numbers of these states
-    stamp: NDArray[np.int64]  # (1) number of stages processed so far
-    state_of: NDArray[np.int32]  # (S * A) state of each row
-    all_rows: NDArray[np.int32]  # (S * A) 0, 1, 2, ...
+    moved: NDArray[np.int32]  # (S + 1) states of the next step with a changed value
+    stamp: NDArray[np.int64]  # (1) number of steps processed so far
+    progress: NDArray[np.int64]  # (3) where an unfinished plan goes on; see NEXT_STEP
+    highest: Floats  # (1) largest value that changed at the next step of an unfinished plan
+    work: NDArray[np.int64]  # (1) number of row backups so far
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
-    term_n: NDArray[np.int64]  # (slots) N' of the terms in each slot, 0 for none; see RowTerms
-    terms: Floats  # (2, slots) the terms; (2, 0) if the backup has none
+    term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
+    terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
     levels: Floats  # (H, S * A) level of each row, see RowTerms; (H, 0) if levels are not used
-    hints: Floats  # (H, 2 * S * A) hints of each row, see RowTerms; (H, 0) if there are none
-    lanes: Floats  # working memory of rows computed several at a time; empty if it is not used
-    weights: Floats  # (S * A * S) random weights of each row, see RowWeights; empty if not stored
-    totals: Floats  # (S * A) sums of these weights; empty if they are not stored
-    switched: NDArray[np.int64]  # (H) 1 where `store_stage` found switched actions
-    packed: PackedCounts  # copy of the counts by stage, if whole stages are computed at once
-    readers: Readers  # rows that read each state, if there are few rows
+    samples: Floats  # numbers that a backup draws once for a plan; see BackupRule.kept_samples
 
 
 class LearnerState(NamedTuple):
@@ -159,6 +141,13 @@ class LearnerState(NamedTuple):
     scratch: Scratch
 
 
+class LearnerRecord(NamedTuple):
+    """All that the planner and the functions of a base need, to which one pointer is passed."""
+
+    config: Config
+    state: LearnerState
+
+
 def empty_table(shape: Shape) -> PlanTable:
     """Return the plan table of a learner before its first plan, for a problem of size `shape`.
 
@@ -175,50 +164,35 @@ def empty_table(shape: Shape) -> PlanTable:
     )
 
 
-def empty_scratch(
-    shape: Shape,
-    stages: int,
-    packed_stages: int = 0,
-    term_slots: int = 0,
-    level_rows: int = 0,
-    hints: int = 0,
-    lanes: int = 0,
-    weight_rows: int = 0,
-) -> Scratch:
-    """Return working memory for a problem of size `shape`, with `stages` stages of the counts.
-
-    `packed_stages` is the number of stages of the packed counts, or 0 if there are no packed
-    counts. `term_slots` is the number of slots for terms, or 0 if the backup has no terms.
-    `level_rows` is the number of rows of a step whose levels are stored, or 0 if no levels are
-    used. `hints` is the number of hints of a step, two for each row, or 0. `lanes` is the size of
-    the working memory of rows that are computed several at a time, or 0. `weight_rows` is the
-    number of rows whose weights are stored, or 0.
-    """
-    S, A = shape.states, shape.actions
+def empty_scratch(problem: LearningProblem) -> Scratch:
+    """Return working memory for the plans of a learner of `problem`."""
+    H, S, A = problem.shape.table
+    terms = stored_terms(problem)
     return Scratch(
         rows=np.zeros(S * A + 1, np.int32),
         out=np.zeros(S * A),
         row_stamp=np.zeros(S * A, np.int64),
         states=np.zeros(S + 1, np.int32),
         state_stamp=np.zeros(S, np.int64),
-        moved=np.zeros(S, np.int32),
-        tied=np.zeros(S, np.int32),
-        uniforms=np.zeros(S),
+        moved=np.zeros(S + 1, np.int32),
         stamp=np.zeros(1, np.int64),
-        state_of=np.repeat(np.arange(S, dtype=np.int32), A),
-        all_rows=np.arange(S * A, dtype=np.int32),
+        progress=np.zeros(3, np.int64),
+        highest=np.zeros(1),
+        work=np.zeros(1, np.int64),
         no_visits=np.zeros(S, np.int64),
-        term_n=np.zeros(term_slots, np.int64),
-        terms=np.zeros((2, term_slots)),
-        levels=np.full((shape.horizon, level_rows), -np.inf),
-        hints=np.full((shape.horizon, hints), -np.inf),
-        lanes=np.zeros(lanes),
-        weights=np.zeros(weight_rows * S),
-        totals=np.zeros(weight_rows),
-        switched=np.zeros(shape.horizon, np.int64),
-        packed=empty_packed(packed_stages, S * A if packed_stages else 0),
-        readers=empty_readers(stages, S * A, S),
+        term_n=np.zeros(problem.rows if terms else 0, np.int64),
+        terms=np.zeros((2, problem.rows if terms else 0)),
+        levels=np.full((H, S * A if has_levels(problem, terms) else 0), -np.inf),
+        samples=np.zeros(kept_samples(problem)),
     )
+
+
+def kept_samples(problem: LearningProblem) -> int:
+    """Return the size of `Scratch.samples`; see `BackupRule.kept_samples`."""
+    if problem.algorithm.planner is not None or problem.stages != "pooled":
+        return 0
+    size = problem.rows * problem.backup_rule.kept_samples
+    return size if size <= MAX_SAMPLES else 0
 
 
 def stored_terms(problem: LearningProblem) -> RowTerms | None:
@@ -230,85 +204,30 @@ def stored_terms(problem: LearningProblem) -> RowTerms | None:
     return backup.terms if backup.compiled else None
 
 
-def memory_for_lanes(shape: Shape, terms: RowTerms | None) -> int:
-    """Return the size of the working memory of rows that are computed several at a time.
-
-    It is 0 if a backup with the given `terms` computes one row after another.
-    """
-    if terms is not None and terms.back_up_lanes is not None:
-        return lane_memory(shape.states)
-    if terms is not None and terms.back_up_pair is not None:
-        return pair_memory(shape.states * shape.actions)
-    return 0
-
-
-def has_levels(problem: LearningProblem) -> bool:
+def has_levels(problem: LearningProblem, terms: RowTerms | None) -> bool:
     """Return whether a learner of `problem` stores the level of each row; see `RowTerms`.
 
     It does if the backup returns levels, or if it reads the values above the mean of the
-    successors, which is the level then.
+    successors, which is the level then. `terms` are those of the backup.
     """
     if problem.algorithm.planner is not None:
         return False
-    rule, terms = problem.backup_rule, stored_terms(problem)
-    assert isinstance(rule.backup, Backup)
     if terms is not None and terms.has_level:
         return True
+    rule = problem.backup_rule
+    assert isinstance(rule.backup, Backup)
     return rule.reads == "above" and (rule.backup.compiled or not JIT)
 
 
-def has_weights(problem: LearningProblem) -> bool:
-    """Return whether a learner of `problem` stores random weights of each row; see `RowWeights`.
-
-    It does if counts are pooled, so that the weights are used at several steps, and if there are at
-    most MAX_WEIGHTS of them.
-    """
-    if problem.algorithm.planner is not None or problem.stages != "pooled":
-        return False
-    backup = problem.backup_rule.backup
-    assert isinstance(backup, Backup)
-    S, A = problem.shape.states, problem.shape.actions
-    return backup.compiled and backup.weights is not None and S * A * S <= MAX_WEIGHTS
-
-
-def plans_whole_stages(problem: LearningProblem) -> bool:
-    """Return whether a learner of `problem` keeps packed counts, to compute whole stages at once.
-
-    This is faster where most values change in every plan: if counts are pooled, or if S * A is at
-    most MAX_SMALL_STAGE (MAX_SMALL_COSTLY_STAGE if the backup has terms or reads visits). It
-    requires an elementwise, compiled backup, the option planning="auto" and a stage of at least
-    BLOCK_ROWS rows.
-    """
-    if problem.algorithm.planner is not None or problem.algorithm.stepwise:
-        return False
-    backup = problem.backup_rule.backup
-    assert isinstance(backup, Backup)
-    shape = problem.shape
-    rows = shape.states * shape.actions
-    costly = backup.terms is not None or problem.backup_rule.reads_visits
-    small = MAX_SMALL_COSTLY_STAGE if costly else MAX_SMALL_STAGE
-    return (
-        backup.compiled
-        and backup.elementwise
-        and problem.planning == "auto"
-        and not has_levels(problem)  # the levels of whole stages are not stored
-        and rows >= BLOCK_ROWS
-        and (problem.stages == "pooled" or rows <= small)
-    )
-
-
-def empty_state(problem: LearningProblem, term_slots: int = TERM_SLOTS) -> LearnerState:
-    """Return the initial state of a learner of `problem`, without observations or a plan.
-
-    `term_slots` is the number of slots for terms of the backup, if it has any.
-    """
+def empty_state(problem: LearningProblem) -> LearnerState:
+    """Return the initial state of a learner of `problem`, without observations or a plan."""
     shape, stages, rows = problem.shape, problem.count_stages, problem.rows
     base, updater = problem.algorithm, problem.updater
     H, S = shape.horizon, shape.states
     reward_rows = rows if problem.unknown_rewards else 0
     alpha = updater.lazy_alpha()
     exploration = updater.exploration(shape, base.exploration_rate)
-    table, terms = empty_table(shape), stored_terms(problem)
+    table = empty_table(shape)
     if base.stepwise:
         initialise_values(problem.backup_rule.constants, table.q, table.v)
         if shape.is_restricted:
@@ -328,22 +247,14 @@ def empty_state(problem: LearningProblem, term_slots: int = TERM_SLOTS) -> Learn
         touched=empty_worklist(groups=stages, items=rows),
         new_rewards=empty_worklist(groups=stages, items=reward_rows),
         changed=empty_worklist(groups=H, items=H * S),
-        scratch=empty_scratch(
-            shape,
-            stages,
-            stages if plans_whole_stages(problem) else 0,
-            term_slots if terms else 0,
-            S * shape.actions if has_levels(problem) else 0,
-            2 * S * shape.actions if terms and terms.has_hint else 0,
-            memory_for_lanes(shape, terms),
-            S * shape.actions if has_weights(problem) else 0,
-        ),
+        scratch=empty_scratch(problem),
     )
 
 
 def configure(problem: LearningProblem, instance: int) -> Config:
     """Return the configuration of instance number `instance` of a learner of `problem`."""
     base, updater = problem.algorithm, problem.updater
+    S = problem.shape.states
     auto = updater.lazy_alpha() == "auto"
     terms = np.zeros(0)
     if auto:
@@ -362,7 +273,6 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         samples=False,
         monotone=False,
         random_ties=base.random_ties,
-        skips_explored=False,
         incremental=False,
         stepwise=base.stepwise,
         unknown_rewards=problem.unknown_rewards,
@@ -374,7 +284,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         seed=np.uint64(problem.seed),
         instance=instance,
         fixed=problem.shape.fixed_values,
-        reach=np.full(problem.shape.horizon + 1, problem.shape.states),
+        terminal=problem.shape.is_terminal[: S if problem.shape.terminal else 0].copy(),
     )
     if base.planner is not None:
         return fixed
@@ -382,7 +292,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
     assert isinstance(rule.backup, Backup)
     compiled = rule.backup.compiled or not JIT
     return fixed._replace(
-        constants=rule.constants,
+        constants=np.array(rule.constants, np.float64),
         reads=READS.index(rule.reads),
         reads_visits=rule.reads_visits,
         samples=rule.samples,

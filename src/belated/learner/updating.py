@@ -4,17 +4,26 @@ Only these kernels change a `LearnerState`. Feedback is added step by step. Unde
 plan becomes due when the count of a row has grown by a given factor since the last plan.
 """
 
-from belated.compiled import inlined, interpreted, kernel
+from belated.compiled import dereference, inlined, interpret, kernel, reference
 from belated.episode import Floats, Ints
-from belated.learner.backup import Batch
 from belated.learner.bases.q_learning import learn, post
 from belated.learner.counts import add, has_room
 from belated.learner.exploration import count_visit
-from belated.learner.planning.full import back_up, plan_all
-from belated.learner.planning.incremental import choose_actions, plan_changes
-from belated.learner.planning.packed import count_packed
+from belated.learner.planning.greedy import choose_actions
+from belated.learner.planning.loops import Loops
+from belated.learner.planning.rows import plan_rows
 from belated.learner.rewards import add_reward, update_rewards
-from belated.learner.state import EPOCH, OWN, PLAN_DUE, PLANS, SINCE_PLAN, Config, LearnerState
+from belated.learner.state import (
+    EPOCH,
+    NEXT_STEP,
+    OWN,
+    PLAN_DUE,
+    PLANS,
+    SINCE_PLAN,
+    Config,
+    LearnerRecord,
+    LearnerState,
+)
 from belated.learner.updaters.lazy import has_grown
 from belated.theory.compiled import alpha_for
 from belated.worklist import END, clear, put, take
@@ -36,8 +45,7 @@ def absorb_transition(config: Config, state: LearnerState, h: int, s: int, a: in
     S, A = state.table.actions.shape[1], config.actions
     stage = 0 if state.counts.visits.shape[0] == 1 else h
     row = (stage * S + s) * A + a
-    position = add(state.counts, row, stage, s, y, 1)
-    count_packed(state.scratch.packed, state.counts, stage, s, row, position)
+    add(state.counts, row, stage, s, y, 1)
     put(state.touched, stage, row)
 
 
@@ -212,45 +220,57 @@ def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: 
             state.alpha[0] = alpha_for(config.alpha_terms, mean_delay)
 
 
-@inlined
+@kernel
 def make_plan(
-    batch: Batch, config: Config, state: LearnerState, refresh: bool, mean_delay: float
+    loops: Loops, pointer: LearnerRecord, refresh: bool, mean_delay: float, limit: int
 ) -> bool:
     """Compute a plan from all feedback so far.
 
+    The index h * S + s of each (step, state) whose action changes is added to `state.changed`.
+
     Parameters
     ----------
-    batch : Batch
-        Functions that compute the base's backup for several rows.
-    config : Config
-        Configuration of the learner.
-    state : LearnerState
-        State of the learner, changed in place.
+    loops : Loops
+        Functions of the base.
+    pointer : LearnerRecord
+        Pointer to the record of the learner, whose state is changed in place.
     refresh : bool
         Whether to update the estimated rewards. If False, late rewards that arrived in this epoch
         are not used yet.
     mean_delay : float
         Mean delay observed so far, in episodes.
+    limit : int
+        Number of row backups from which on the plan stops; see `plan_rows`.
 
     Returns
     -------
     bool
-        Whether `state.changed` lists every (step, state) whose action changed. If False, the list
-        is incomplete, and any action may have changed.
+        Whether the plan is complete. If not, the next call with the same arguments goes on with it.
     """
-    first = state.numbers[PLANS] == 0
-    plan = start_plan(config, state, refresh)
+    record = dereference(pointer)
+    config, state = record.config, record.state
+    plan = state.numbers[PLANS] + (config.instance << 32)
+    if state.scratch.progress[NEXT_STEP] == 0:
+        start_plan(config, state, refresh)
     if config.stepwise:
         learn(config.constants, state.inbox, state.memory, state.table.q, state.table.v)
         for h in range(state.table.actions.shape[0]):
             choose_actions(config, state, plan, h)
-    elif config.incremental and not first:
-        plan_changes(batch, config, state, plan)
     else:
-        plan_all(batch, config, state, plan)
+        every_row = not config.incremental or state.numbers[PLANS] == 0
+        if not plan_rows(loops, pointer, plan, every_row, limit):
+            return False
     finish_plan(config, state, refresh, mean_delay)
-    return not first and (config.stepwise or config.incremental)
+    return True
 
 
-make_plan_in_python = interpreted(make_plan, back_up, plan_all)
-"""`make_plan` for a backup that is a plain Python function."""
+@kernel
+def plan_now(
+    loops: Loops, record: LearnerRecord, refresh: bool, mean_delay: float, limit: int
+) -> bool:
+    """Call `make_plan`, from Python, for a `record` that is passed by value."""
+    return make_plan(loops, reference(record), refresh, mean_delay, limit)
+
+
+plan_in_python = interpret(plan_now)
+"""`plan_now` for a backup that is a plain Python function."""

@@ -1,6 +1,5 @@
 """Driver of the compiled engine, which runs episodes in blocks and reports progress in between."""
 
-import math
 import time
 from collections.abc import Callable
 from typing import Final, NamedTuple
@@ -14,16 +13,16 @@ from belated.delays.selector import Selector
 from belated.episode import Floats, Ints
 from belated.exact.incremental import world_arrays
 from belated.exact.values import optimal_table
-from belated.learner.backup import Backup, as_backup, compile_batch
+from belated.learner.backup import Backup, as_backup
+from belated.learner.planning.loops import loops_of
 from belated.learner.problem import LearningProblem
-from belated.learner.state import PLANS, configure, with_room_for
+from belated.learner.state import PLANS, LearnerRecord, configure, with_room_for
 from belated.learner.status import share_in_flight
 from belated.learner.updaters.trigger import Trigger, TriggerRule, no_trigger
 from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import MDP
 from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge, is_full
-from belated.simulation.reachable import find_reach
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
 from belated.simulation.run import Run
 from belated.theory import missing, owners, psi
@@ -241,7 +240,6 @@ class Player:
         v_star = optimal_table(world)
         self.truth = engine.Truth(world_arrays(world, v_star), v_star[0])
         self.v_star = v_star[: problem.shape.horizon if everywhere else 0]
-        self.reach = find_reach(world, problem)
 
     def __call__(
         self, instance: int, labels: Ints, delays: Ints, policies: NDArray[np.int32]
@@ -268,9 +266,7 @@ class Player:
         backup = problem.backup_rule.backup
         assert isinstance(backup, Backup)
         episodes, pieces = len(delays), delays.shape[1] // self.selector.groups
-        config = configure(problem, instance)._replace(skips_explored=may_skip_explored(problem))
-        if policies.size == 0 and self.v_star.size == 0:  # no result depends on other states
-            config = config._replace(reach=self.reach)
+        config = configure(problem, instance)
         rule = problem.trigger_rule or TriggerRule(no_trigger).checked()
         assert isinstance(rule.trigger, Trigger)
         options = engine.RunOptions(
@@ -284,6 +280,7 @@ class Player:
             selector=self.selector,
         )
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
+        loops = loops_of(backup, LearnerRecord(config, run.learner))
         gaps = np.zeros(episodes)
         alphas = np.zeros(episodes if config.auto_alpha else 0)
         done = 0
@@ -292,7 +289,7 @@ class Player:
             part = slice(done, min(done + block, episodes))
             began = time.perf_counter()
             played = engine.advance(
-                compile_batch(backup, config.constants.size),
+                loops,
                 rule.trigger.callback,
                 config,
                 options,
@@ -326,14 +323,3 @@ class Player:
         new_rows = np.zeros(queue.actions.size if run.new_rows.size else 0, np.int64)
         new_rows[: run.new_rows.size] = run.new_rows
         return run._replace(learner=learner, queue=queue, new_rows=new_rows)
-
-
-def may_skip_explored(problem: LearningProblem) -> bool:
-    """Return whether plans need not choose the actions of a (step, state) that is explored.
-
-    These actions are not played. They must be chosen as soon as the (step, state) is no longer
-    explored. This holds if every item of feedback leads to a plan, and if every plan examines all
-    steps because ties are broken at random.
-    """
-    every_arrival = problem.updater.lazy_alpha() == math.inf and problem.trigger_rule is None
-    return every_arrival and problem.algorithm.random_ties

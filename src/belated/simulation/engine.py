@@ -9,23 +9,24 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import address, inlined, kernel, reference
+from belated.compiled import inlined, kernel, reference
 from belated.delays.selector import BY_RETURN, Selector, select_group
-from belated.episode import Floats, Ints
+from belated.episode import Bools, Floats, Ints
 from belated.exact.incremental import WorldArrays, has_effect, reevaluate
 from belated.exact.values import evaluate
-from belated.learner.backup import Batch
-from belated.learner.backup_call import MANY_TERM_SLOTS
 from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
-from belated.learner.planning.full import is_terminal
+from belated.learner.planning.loops import Loops
+from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     EPOCH,
     OWN,
     PLAN_DUE,
+    PLANS,
     SINCE_PLAN,
     Config,
+    LearnerRecord,
     LearnerState,
     empty_state,
 )
@@ -123,7 +124,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
     H, S = problem.shape.horizon, problem.shape.states
     queue = empty_queue(H // pieces, rewards=problem.unknown_rewards)
     return RunState(
-        learner=empty_state(problem, MANY_TERM_SLOTS),
+        learner=empty_state(problem),
         queue=queue,
         v_pi=np.zeros((H + 1, S)),
         tally=np.zeros(TALLY_SIZE, np.int64),
@@ -137,50 +138,30 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
 
 
 @inlined
-def plan_and_evaluate(
-    batch: Batch,
-    config: Config,
-    world: WorldArrays,
-    learner: LearnerState,
-    v_pi: Floats,
-    refresh: bool,
-    mean_delay: float,
-) -> None:
-    """Compute a plan and the exact value of the new policy.
+def evaluate_plan(world: WorldArrays, learner: LearnerState, v_pi: Floats) -> None:
+    """Update the exact value of the policy after a plan.
 
     Parameters
     ----------
-    batch : Batch
-        Functions that compute the base's backup for several rows.
-    config : Config
-        Configuration of the learner.
     world : WorldArrays
         Simulated world.
     learner : LearnerState
-        State of the learner, changed in place.
+        State of the learner; its list of changed actions is emptied.
     v_pi : Floats
         (H + 1, S) exact value of the policy, changed in place.
-    refresh : bool
-        Whether to update the estimated rewards. If False, late rewards that arrived in this epoch
-        are not used yet.
-    mean_delay : float
-        Mean delay observed so far, in episodes.
     """
-    partial = make_plan(batch, config, learner, refresh, mean_delay)
     actions, explore = learner.table.actions, learner.exploration.explore
-    epsilon = learner.exploration.epsilon
-    if partial:
-        changed, updated = learner.changed, learner.scratch.moved
-        if is_empty(changed):  # the other calls are expensive in small worlds
-            return
-        if has_effect(world, explore, epsilon, changed):
-            reevaluate(world, actions, explore, epsilon, changed, v_pi, updated)
-        else:
-            clear(changed)
-    else:
+    epsilon, changed = learner.exploration.epsilon, learner.changed
+    if learner.numbers[PLANS] == 1:
         arrays = world.ptr, world.succ, world.prob, world.rewards
         evaluate(*arrays, actions, explore, epsilon, world.allowed, v_pi)
-        clear(learner.changed)
+        clear(changed)
+    elif is_empty(changed):  # the other calls are expensive in small worlds
+        return
+    elif has_effect(world, explore, epsilon, changed):
+        reevaluate(world, actions, explore, epsilon, changed, v_pi, learner.scratch.moved)
+    else:
+        clear(changed)
 
 
 @inlined
@@ -245,10 +226,9 @@ def receive(config: Config, run: RunState) -> None:
     slot = pop(queue)
     # Add its steps to the learner state.
     first = 0 if steps == H else number % H
-    count = steps
-    if config.fixed.size > 0:
-        count = count_steps(config.fixed, queue.states[slot], first, steps, config.actions)
-    for j in range(count):
+    for j in range(steps):
+        if is_terminal(config.terminal, queue.states[slot, j]):
+            break
         s = int(queue.states[slot, j])
         a = int(queue.actions[slot, j])
         y = int(queue.states[slot, j + 1])
@@ -270,34 +250,10 @@ def receive(config: Config, run: RunState) -> None:
         learner.numbers[OWN] += 1
 
 
-@kernel
-def count_steps(fixed: Floats, states: NDArray[np.int32], first: int, steps: int, A: int) -> int:
-    """Return the number of steps of an episode, or of a part of it, before a terminal state.
-
-    Parameters
-    ----------
-    fixed : Floats
-        (H, S * A) result of `Shape.fixed_values`, which is 0 for action 0 of a terminal state.
-        Empty if the problem has no terminal states and no forbidden actions.
-    states : NDArray
-        (steps + 1) consecutive states of the episode.
-    first : int
-        Number of the step that begins in the first of `states`.
-    steps : int
-        Number of steps to examine.
-    A : int
-        Number of actions.
-
-    Returns
-    -------
-    int
-        Number of steps before the first step that begins in a terminal state; `steps` if there is
-        no such step.
-    """
-    for j in range(steps):
-        if is_terminal(fixed, first + j, states[j], A):
-            return j
-    return steps
+@inlined
+def is_terminal(terminal: Bools, s: int) -> bool:
+    """Return whether an episode ends in state `s`; see `Config.terminal`."""
+    return terminal.size > 0 and terminal[s]
 
 
 @inlined
@@ -349,13 +305,10 @@ def evaluate_trigger(
         learner.numbers[SINCE_PLAN] += tally[ARRIVED]
         counts = learner.reward_sums.n if config.late_rewards else learner.counts.n
         call = TriggerCall(
-            address(constants),
-            constants.size,
-            address(counts),
-            address(learner.epoch_counts),
-            address(run.new_rows[: tally[NEW_ROWS]]),
-            counts.size,
-            tally[NEW_ROWS],
+            constants,
+            counts,
+            learner.epoch_counts,
+            run.new_rows[: tally[NEW_ROWS]],
             tally[ARRIVED],
             learner.numbers[SINCE_PLAN],
             tally[STARTED] - tally[PLANNED],
@@ -367,13 +320,11 @@ def evaluate_trigger(
 
 
 @inlined
-def play(
-    config: Config, truth: Truth, run: RunState, label: int, draws_rewards: bool, may_end: bool
-) -> int:
+def play(config: Config, truth: Truth, run: RunState, label: int, draws_rewards: bool) -> int:
     """Play one episode and store its states, actions and rewards in the run state.
 
-    If the episode reaches a
-    terminal state, it ends, and the remaining states are stored as this state.
+    If the episode reaches a terminal state, it ends, and the remaining states are stored as this
+    state.
 
     Parameters
     ----------
@@ -388,9 +339,6 @@ def play(
     draws_rewards : bool
         Whether to draw and store rewards, which is needed if the learner does not know their means
         or if delays depend on them.
-    may_end : bool
-        Whether the world may have terminal states. The callers pass a constant, so that the
-        compiler can remove the check.
 
     Returns
     -------
@@ -405,7 +353,7 @@ def play(
     s = draw(world.start_cum, 0, S, uniform(config.seed, START, label, 0))
     run.states[0] = s
     for h in range(H):
-        if may_end and is_terminal(config.fixed, h, s, A):
+        if is_terminal(config.terminal, s):
             run.states[h:] = s
             return h
         a = int(run.learner.table.actions[h, s])
@@ -451,7 +399,7 @@ def record_policy(run: RunState, policy: NDArray[np.int32]) -> None:
 
 @kernel
 def advance(
-    batch: Batch,
+    loops: Loops,
     trigger: Callback,
     config: Config,
     options: RunOptions,
@@ -466,8 +414,8 @@ def advance(
 
     Parameters
     ----------
-    batch : Batch
-        Functions that compute the base's backup for several rows.
+    loops : Loops
+        Functions of the base.
     trigger : Callback
         Function that evaluates the trigger; not called unless `options.triggered`.
     config : Config
@@ -497,6 +445,7 @@ def advance(
         caller must enlarge the arrays of `run` and call again with the remaining episodes.
     """
     learner, tally = run.learner, run.tally
+    pointer = reference(LearnerRecord(config, learner))
     H = run.actions.size
     groups = options.selector.groups
     pieces = delays.shape[1] // groups
@@ -523,7 +472,8 @@ def advance(
         new_path = config.late_rewards and not config.stepwise
         if k == 1 or ((due or new_path) and options.plans):
             mean_delay = tally[WAITED] / tally[STARTED] if k > 1 else 0.0
-            plan_and_evaluate(batch, config, truth.world, learner, run.v_pi, due, mean_delay)
+            make_plan(loops, pointer, due, mean_delay, UNLIMITED)
+            evaluate_plan(truth.world, learner, run.v_pi)
             if due:
                 tally[PLANNED] = tally[STARTED]
         learner.numbers[PLAN_DUE] = 0
@@ -531,10 +481,7 @@ def advance(
         tally[WAITED] += tally[MISSING]
         tally[STARTED] += 1
         # 4. Play, and add the exact regret for the first state drawn.
-        if config.fixed.size > 0:
-            length = play(config, truth, run, labels[i], draws_rewards, True)
-        else:
-            length = play(config, truth, run, labels[i], draws_rewards, False)
+        length = play(config, truth, run, labels[i], draws_rewards)
         s = run.states[0]
         outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
         if options.v_star.size > 0:

@@ -62,6 +62,9 @@ class BackupRule(NamedTuple):
     samples: bool = False
     """Whether the backup draws random numbers, with `stage.seed` and `stage.plan` as their key, or
     reads `stage.observed`, the number of observed steps. If so, every plan recomputes all rows."""
+    kept_samples: int = 0
+    """Numbers of each row that the backup draws once for a plan if counts are pooled, and keeps in
+    `stage.samples`. The array is empty if counts are not pooled, or if it would be too large."""
 
 
 @dataclass(frozen=True)

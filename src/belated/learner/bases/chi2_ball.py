@@ -9,12 +9,6 @@ import math
 from belated.compiled import inlined, kernel
 from belated.learner.backup import Row, Stage, mean
 
-NO_HINT = (-math.inf, -math.inf)
-
-MIN_DISTANCE = 1e-6
-"""Distance of V from the threshold, relative to max V - <P^, V>, at which a state is certainly on
-one side of it. Rounding errors are smaller by many orders of magnitude."""
-
 MIN_SQUARES = 1e-200
 """Weighted sum of squared deviations of V below which they are treated as 0."""
 
@@ -123,80 +117,7 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
 
 
 @inlined
-def is_support(
-    stage: Stage, row: Row, centre: float, limits: tuple[float, float], zeros: tuple[float, float]
-) -> bool:
-    """Return whether a subset of the next states is certainly the support of the maximiser.
-
-    It is if the expression whose sign decides about a state is positive in the subset and negative
-    elsewhere. It must differ clearly from 0 in every state, so that rounding has no influence.
-
-    Parameters
-    ----------
-    stage : Stage
-        Values V of the next step.
-    row : Row
-        Counts of (h, s, a), with N' at least 1.
-    centre : float
-        Mean of the next value, <P^, V>.
-    limits : tuple[float, float]
-        Smallest x = V - centre in the subset, of unobserved states and of observed ones.
-    zeros : tuple[float, float]
-        x at which the expression is 0, for unobserved states and for observed ones.
-
-    Returns
-    -------
-    bool
-        Whether no x is close to its zero, or between its zero and its limit.
-    """
-    margin = MIN_DISTANCE * (stage.top - centre)
-    low, high = min(limits[0], zeros[0] - margin), max(limits[0], zeros[0] + margin)
-    between = 0
-    for y in range(stage.v.size):
-        x = stage.v[y] - centre
-        between += (x >= low) & (x < high)
-    low_observed = min(limits[1], zeros[1] - margin)
-    high_observed = max(limits[1], zeros[1] + margin)
-    for j in range(row.lo, row.hi):
-        x = stage.v[row.succ[j]] - centre
-        between -= (x >= low) & (x < high)
-        if low_observed <= x < high_observed:
-            return False
-    return between == 0
-
-
-@inlined
-def level_of_support(stage: Stage, centre: float, limit: float, zero: float) -> float:
-    """Return a number such that unobserved states with V below it have no effect on the maximum.
-
-    The support of the maximiser is known to be certain; see `is_support`.
-
-    Parameters
-    ----------
-    stage : Stage
-        Values V of the next step; `stage.top` is their maximum.
-    centre : float
-        Mean of the next value, <P^, V>.
-    limit, zero : float
-        Elements of the arguments `limits` and `zeros` of `is_support` for unobserved states.
-
-    Returns
-    -------
-    float
-        The level, at least `centre`. While V of a state remains below it, the state is not in the
-        support, and this remains certain.
-    """
-    margin = MIN_DISTANCE * (stage.top - centre)
-    low = min(limit, zero - margin)  # as in `is_support`
-    level = centre + (low - margin)
-    # rounding is monotone, so that V - centre < low for every V below the level
-    return max(centre, level) if level - centre < low else centre
-
-
-@inlined
-def max_over_chi2_ball(
-    stage: Stage, row: Row, centre: float, eps: float, hint: tuple[float, float]
-) -> tuple[float, float, tuple[float, float]]:
+def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tuple[float, float]:
     """Return the largest <p, V> over the probability vectors p in the chi-squared ball of a row.
 
     The ball is the set of p with sum_y (p(y) - P^(y))^2 / P+(y) <= eps, where
@@ -209,10 +130,6 @@ def max_over_chi2_ball(
     is below a threshold; one threshold applies to observed states, another to unobserved states.
     Unobserved states with V below <P^, V> never have mass.
 
-    The result depends only on the last set of states, the support of the maximiser. It rarely
-    differs from that of the previous backup of the row, so that the thresholds found there are
-    tried first.
-
     Parameters
     ----------
     stage : Stage
@@ -223,27 +140,22 @@ def max_over_chi2_ball(
         Mean of the next value, <P^, V>.
     eps : float
         Radius of the ball, finite.
-    hint : tuple[float, float]
-        Thresholds of V at unobserved and observed states to try first, or minus infinity twice.
 
     Returns
     -------
-    tuple[float, float, tuple[float, float]]
-        The maximum, which lies between <P^, V> and max V; the level: except for those of the
-        successors, values of V below it have no effect; and the hint for the next backup.
+    tuple[float, float]
+        The maximum, which lies between <P^, V> and max V; and the level: except for those of the
+        successors, values of V below it have no effect.
     """
     best = stage.top
     if eps <= 0.0:
-        return centre, best, hint
+        return centre, best
     if ball_reaches_best(stage, row, eps):
-        return max(centre, best), best, hint  # the mean of equal values may be rounded up
+        return max(centre, best), best  # the mean of equal values may be rounded up
     # Thresholds of x = V - centre; states below them are removed.
-    guessed = hint[0] > -math.inf
-    min_unobserved, min_observed = max(0.0, hint[0] - centre), hint[1] - centre
+    min_unobserved, min_observed = 0.0, -math.inf
     gain = 0.0
-    level = centre
-    zero = zero_observed = -math.inf
-    for _ in range(stage.v.size + guessed):
+    for _ in range(stage.v.size):
         # Moments of the remaining states.
         total, mean_x, squares, lowest_unobserved = weighted_moments(
             stage, row, centre, min_observed, min_unobserved
@@ -263,25 +175,16 @@ def max_over_chi2_ball(
         is_degenerate = not remaining > 0.0 or not squares >= MIN_SQUARES
         t = math.sqrt(remaining / squares) if not is_degenerate else 0.0
         gain = (kept + removed * mean_x + t * squares) / row.n
+        if is_degenerate:  # by rounding, if only the best states remain
+            break
         # Remove the states where it is negative, or stop if there are none.
-        if not is_degenerate:
-            zero = mean_x - removed / (total * t)  # x at which t (x - mean_x) + shift = 0
-            zero_observed = zero - 1.0 / t
-        if guessed:
-            limits = min_unobserved, min_observed
-            if not is_degenerate and is_support(stage, row, centre, limits, (zero, zero_observed)):
-                level = level_of_support(stage, centre, min_unobserved, zero)
-                break
-            guessed = False
-            min_unobserved, min_observed = 0.0, -math.inf
-            continue
-        # by rounding, if only the best states remain
-        if is_degenerate or (lowest_unobserved >= zero and lowest >= zero_observed):
+        zero = mean_x - removed / (total * t)  # x at which t (x - mean_x) + shift = 0
+        zero_observed = zero - 1.0 / t
+        if lowest_unobserved >= zero and lowest >= zero_observed:
             break
         min_unobserved = max(min_unobserved, zero)
         min_observed = max(min_observed, zero_observed)
-    hint = centre + zero, centre + zero_observed
-    return max(centre, min(best, centre + gain)), level, hint
+    return max(centre, min(best, centre + gain)), centre
 
 
 @kernel

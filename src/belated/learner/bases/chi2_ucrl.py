@@ -29,46 +29,17 @@ Deviations from the publications:
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.check import check_choice
-from belated.compiled import (
-    LANES,
-    broadcast,
-    inlined,
-    kernel,
-    load_lanes,
-    max_lanes,
-    min_lanes,
-    select,
-    sqrt_lanes,
-    store_lanes,
-)
+from belated.compiled import inlined, kernel
 from belated.episode import Shape
-from belated.learner.backup import (
-    Row,
-    RowLanes,
-    RowTerms,
-    Stage,
-    anywhere,
-    backup,
-    cap,
-    clipped,
-    mean,
-    rest,
-    unseen,
-)
+from belated.learner.backup import Row, RowTerms, Stage, anywhere, backup, clipped, mean, unseen
 from belated.learner.bases.base import BackupRule, Base, Proof
-from belated.learner.bases.chi2_ball import (
-    MIN_DISTANCE,
-    MIN_SQUARES,
-    NO_HINT,
-    chi2_bonus,
-    max_over_chi2_ball,
-)
+from belated.learner.bases.chi2_ball import chi2_bonus, max_over_chi2_ball
 
 
 @kernel
@@ -100,13 +71,9 @@ def chi2_terms(constants: NDArray[np.float64], n: int) -> tuple[float, float]:
 
 @inlined
 def back_up_over_chi2_ball(
-    constants: NDArray[np.float64],
-    stage: Stage,
-    row: Row,
-    terms: tuple[float, float],
-    hint: tuple[float, float],
-) -> tuple[float, float, tuple[float, float]]:
-    """Return Q_h(s, a) of a row with observations, its level and a hint; see `chi2_ucrl_exact`.
+    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
+) -> tuple[float, float]:
+    """Return Q_h(s, a) of a row with observations, and its level; see `chi2_ucrl_exact`.
 
     Parameters
     ----------
@@ -118,113 +85,21 @@ def back_up_over_chi2_ball(
         Counts of (h, s, a), with N' at least 1.
     terms : tuple[float, float]
         Result of `chi2_terms`.
-    hint : tuple[float, float]
-        See `max_over_chi2_ball`.
 
     Returns
     -------
-    tuple[float, float, tuple[float, float]]
-        Optimistic value of the row, its level, and the hint for its next backup.
+    tuple[float, float]
+        Optimistic value of the row, and its level.
     """
     eps = terms[0]
     if eps == math.inf:
-        return anywhere(stage, row), stage.top, hint
+        return anywhere(stage, row), stage.top
     centre = mean(stage, row)
-    best, level, hint = max_over_chi2_ball(stage, row, centre, eps, hint)
-    return clipped(stage, row, centre, best - centre), level, hint
+    best, level = max_over_chi2_ball(stage, row, centre, eps)
+    return clipped(stage, row, centre, best - centre), level
 
 
-@inlined
-def back_up_lanes_over_chi2_ball(
-    constants: NDArray[np.float64], stage: Stage, rows: RowLanes
-) -> tuple[Any, Any, tuple[Any, Any]]:
-    """Return Q_h(s, a), the level and the hint of eight rows, with the support of their hints.
-
-    Most of the time of a backup is spent on sums over all states, whose terms must be added in the
-    order of the states. In lanes, one instruction adds a term to the sums of eight rows.
-
-    The support of a row is the set of the states that its hint selects, as in
-    `max_over_chi2_ball`. The value of a row is NaN if this is not certainly the support of the
-    maximiser. It never is if the ball reaches the best states: the squared deviations of the values
-    in the support are then 0, or so small that every state is within the margin of its zero.
-
-    Parameters
-    ----------
-    constants : NDArray
-        Not read.
-    stage : Stage
-        Values V of the next step.
-    rows : RowLanes
-        Rows with a hint; `rows.terms` holds the radius of the ball of each.
-
-    Returns
-    -------
-    tuple[Lanes, Lanes, tuple[Lanes, Lanes]]
-        Optimistic values, levels, and hints for the next backup.
-    """
-    zeros, ones, top = broadcast(0.0), broadcast(1.0), broadcast(stage.top)
-    n, centre = rows.n, rows.mean
-    # Moments of x = V - centre over the states in the support. `distance` is x minus the threshold
-    # of a state; `above` and `below` are the distances closest to 0 inside and outside the support.
-    limit, limit_observed = max_lanes(zeros, rows.hint[0] - centre), rows.hint[1] - centre
-    total = weighted = kept = kept_m = zeros
-    above, below = broadcast(math.inf), broadcast(-math.inf)
-    for y in range(stage.v.size):
-        m = load_lanes(rows.m, LANES * y)
-        x = broadcast(stage.v[y]) - centre
-        is_observed = m >= ones
-        distance = x - select(is_observed, limit_observed, limit)
-        is_kept = distance >= zeros
-        weight = select(is_kept, max_lanes(m, ones), zeros)
-        store_lanes(rows.work, LANES * y, weight)
-        observed = select(is_observed, weight, zeros)
-        total = total + weight
-        weighted = weighted + weight * x
-        kept = kept + observed * x
-        kept_m = kept_m + observed
-        above = min_lanes(above, select(is_kept, distance, broadcast(math.inf)))
-        below = max_lanes(below, select(is_kept, broadcast(-math.inf), distance))
-    mean_x = weighted / total
-    squares = zeros
-    for y in range(stage.v.size):
-        gap = broadcast(stage.v[y]) - centre - mean_x
-        squares = squares + load_lanes(rows.work, LANES * y) * (gap * gap)
-    # Maximiser over these states, as in `max_over_chi2_ball`.
-    removed = n - kept_m
-    remaining = rows.terms[0] * n - removed - removed * removed / total
-    t = sqrt_lanes(remaining / squares)
-    gain = (kept + removed * mean_x + t * squares) / n
-    zero = mean_x - removed / (total * t)
-    zero_observed = zero - ones / t
-    # The support is certain if no state is close to its zero, or between its zero and its limit.
-    margin = broadcast(MIN_DISTANCE) * (top - centre)
-    shift, shift_observed = zero - limit, zero_observed - limit_observed
-    is_certain = (
-        (zeros < remaining)
-        & (squares >= broadcast(MIN_SQUARES))
-        & (above >= max_lanes(shift, shift_observed) + margin)
-        & (below < min_lanes(shift, shift_observed) - margin)
-    )
-    # Level, as in `level_of_support`, and value.
-    low = min_lanes(limit, zero - margin)
-    level = centre + (low - margin)
-    level = select(level - centre < low, max_lanes(centre, level), centre)
-    best = max_lanes(centre, min_lanes(top, centre + gain))
-    bonus = min_lanes(broadcast(rest(stage)), best - centre)
-    q = min_lanes(broadcast(cap(stage)), rows.reward + centre + bonus)
-    hint = centre + zero, centre + zero_observed
-    return select(is_certain, q, broadcast(math.nan)), level, hint
-
-
-@backup(
-    terms=RowTerms(
-        chi2_terms,
-        back_up_over_chi2_ball,
-        has_level=True,
-        has_hint=True,
-        back_up_lanes=back_up_lanes_over_chi2_ball,
-    )
-)
+@backup(terms=RowTerms(chi2_terms, back_up_over_chi2_ball, has_level=True))
 def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the chi-squared ball.
 
@@ -233,8 +108,7 @@ def chi2_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> f
     """
     if row.n == 0:
         return anywhere(stage, row)
-    terms = chi2_terms(constants, row.n)
-    return back_up_over_chi2_ball(constants, stage, row, terms, NO_HINT)[0]
+    return back_up_over_chi2_ball(constants, stage, row, chi2_terms(constants, row.n))[0]
 
 
 @backup

@@ -193,9 +193,6 @@ def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkag
 
     # Largest observed value, and its distance from the mean.
     best = stage.top
-    if row.hi - row.lo == 1:  # as below; this condition is known early
-        top = stage.v[row.succ[row.lo]]
-        return float(max(centre, min(best, centre - (best - top) * shrinkage)))
     top, mean_gap = gap_of_mean(stage, row)
     if mean_gap < MIN_MEAN_GAP:  # V is constant on the observed states, and f = 0
         return float(max(centre, min(best, centre - (best - top) * shrinkage)))
@@ -287,26 +284,7 @@ def back_up_over_kl_ball(
     return clipped(stage, row, centre, best - centre)
 
 
-@inlined
-def back_up_pair_over_kl_ball(
-    constants: NDArray[np.float64], stage: Stage, row: Row, terms: tuple[float, float]
-) -> float:
-    """Return Q_h(s, a) of a row with two successors if it takes no search, else NaN.
-
-    The arguments and the result are those of `back_up_over_kl_ball`. There is no search if a better
-    state is unobserved, and KL(P^, p) <= eps at nu = max V; see `max_over_kl_ball`.
-    """
-    eps, best = terms[0], stage.top
-    centre = mean(stage, row)
-    top, mean_gap = gap_of_mean(stage, row)
-    f, _, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, best - top)
-    gain -= nu_gap * expm1_negative(f - eps)
-    value = max(centre, min(best, centre + gain))
-    applies = (eps >= MIN_RADIUS) & (mean_gap >= MIN_MEAN_GAP) & (best > top) & (f <= eps)
-    return clipped(stage, row, centre, value - centre) if applies else math.nan
-
-
-@backup(terms=RowTerms(kl_terms, back_up_over_kl_ball, back_up_pair=back_up_pair_over_kl_ball))
+@backup(terms=RowTerms(kl_terms, back_up_over_kl_ball))
 def kl_ucrl_exact(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the maximum of <p, V> over the Kullback-Leibler ball.
 

@@ -29,10 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.check import check_choice, check_number
-from belated.compiled import inlined
-from belated.elementary import log
 from belated.episode import Shape
-from belated.learner.backup import Row, RowWeights, Stage, backup
+from belated.learner.backup import Row, Stage, backup
 from belated.learner.bases.base import (
     BackupRule,
     Proof,
@@ -40,69 +38,44 @@ from belated.learner.bases.base import (
     TieBreakingBase,
     resamples_every_episode,
 )
-from belated.randomness import POSTERIOR, UNUSED_NUMBER, gamma, numbered_uniform, uniform
+from belated.randomness import POSTERIOR, UNUSED_NUMBER, gamma, numbered_uniform
 
 if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
 
 
-@inlined
-def draw_weights(
-    constants: NDArray[np.float64], stage: Stage, row: Row, weights: NDArray[np.float64]
-) -> None:
-    """Store transition probabilities of `row`, drawn from the posterior, in `weights`.
-
-    They are not divided by their sum. The other parameters are those of `psrl`.
-    """
-    prior = constants[0]
-    S = weights.size
-    first = row.number * S
-    if prior == 1.0:  # as `gamma` does, with several states per instruction
-        for y in range(S):
-            weights[y] = uniform(stage.seed, POSTERIOR, stage.plan, first + y)
-        for y in range(S):
-            weights[y] = -log(1.0 - weights[y])
-    else:
-        for y in range(S):
-            weights[y] = gamma(stage.seed, POSTERIOR, stage.plan, first + y, prior)
-    for j in range(row.lo, row.hi):
-        y = row.succ[j]
-        weights[y] = gamma(stage.seed, POSTERIOR, stage.plan, first + y, prior + row.m[j])
-
-
-@inlined
-def divide(
-    constants: NDArray[np.float64], stage: Stage, row: Row, total: float, value: float
-) -> float:
-    """Return Q_h(s, a) of `row` from the sum `total` of its weights and that of the values."""
-    if total == 0.0:  # with a small prior all draws may underflow; then p is a random vertex
-        S = stage.v.size
-        u = numbered_uniform(stage.seed, POSTERIOR, stage.plan, row.number * S, UNUSED_NUMBER)
-        return row.reward + stage.v[int(u * S)]
-    return row.reward + value / total
-
-
-@backup(weights=RowWeights(draw_weights, divide))
+@backup
 def psrl(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` under transition probabilities drawn from the posterior.
 
-    `stage` holds the values of the next step and the key of the random numbers. `constants` holds
-    the parameter of the Dirichlet prior.
+    `stage` holds the values of the next step and the key of the random numbers. With pooled counts
+    it also holds the weights of all successors: they are drawn at the last step, which a plan
+    computes first, and used at every step. `constants` holds the parameter of the Dirichlet prior.
     """
     prior = constants[0]
     S = stage.v.size
     first = row.number * S  # the row's index in the counts: with pooled counts the same at each h
+    keeps = stage.samples.size > 0
+    draws = not keeps or stage.h == stage.horizon - 1
     total = value = 0.0
     j = row.lo
     for y in range(S):
-        weight = prior
-        if j < row.hi and row.succ[j] == y:
-            weight += row.m[j]
-            j += 1
-        x = gamma(stage.seed, POSTERIOR, stage.plan, first + y, weight)
-        total += x
-        value += x * stage.v[y]
-    return divide(constants, stage, row, total, value)
+        if draws:
+            parameter = prior
+            if j < row.hi and row.succ[j] == y:
+                parameter += row.m[j]
+                j += 1
+            weight = gamma(stage.seed, POSTERIOR, stage.plan, first + y, parameter)
+            if keeps:
+                stage.samples[first + y] = weight
+        else:
+            weight = stage.samples[first + y]
+        total += weight
+        value += weight * stage.v[y]
+    if total == 0.0:  # with a small prior all draws may underflow; then p is a random vertex
+        u = numbered_uniform(stage.seed, POSTERIOR, stage.plan, row.number * S, UNUSED_NUMBER)
+        return row.reward + stage.v[int(u * S)]
+    return row.reward + value / total
 
 
 @dataclass(frozen=True)
@@ -152,4 +125,5 @@ class PSRL(TieBreakingBase):
         return resamples_every_episode(self.resample, updater)
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
-        return BackupRule(psrl, np.array([self.prior]), reads="everything", samples=True)
+        constants = np.array([self.prior])
+        return BackupRule(psrl, constants, "everything", samples=True, kept_samples=shape.states)

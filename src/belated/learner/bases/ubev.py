@@ -64,7 +64,7 @@ def back_up_with_phi(
     return min(cap(stage), row.reward + min(stage.top, upper))
 
 
-@backup(elementwise=True, terms=RowTerms(ubev_terms, back_up_with_phi))
+@backup(terms=RowTerms(ubev_terms, back_up_with_phi))
 def ubev(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
 

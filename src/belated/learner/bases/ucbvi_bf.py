@@ -37,7 +37,7 @@ from belated.learner.bases.base import BackupRule, Base, Proof
 Preset = Literal["literal", "no_third", "two_term", "emp_bernstein", "simplified_bernstein"]
 
 
-@backup(elementwise=True)
+@backup
 def literal(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the published bonus of three terms.
 
@@ -57,7 +57,7 @@ def literal(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     return clipped(stage, row, centre, scale * terms / row.n)
 
 
-@backup(elementwise=True)
+@backup
 def two_terms(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the bonus scale * (sqrt(x Var / N') + y / N').
 
@@ -72,7 +72,7 @@ def two_terms(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     return clipped(stage, row, centre, scale * terms / row.n)
 
 
-@backup(elementwise=True)
+@backup
 def emp_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the bonus of the preset "emp_bernstein".
 
@@ -88,7 +88,7 @@ def emp_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> flo
     return clipped(stage, row, centre, scale * beta)
 
 
-@backup(elementwise=True)
+@backup
 def simplified_bernstein(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row` with the bonus of the preset "simplified_bernstein".
 

@@ -25,7 +25,7 @@ from belated.learner.backup import Row, Stage, backup, clipped, mean, rest, unse
 from belated.learner.bases.base import BackupRule, Base, Proof
 
 
-@backup(elementwise=True)
+@backup
 def ucbvi_ch(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
 

@@ -1,12 +1,19 @@
-"""Lists of the rows of a step whose backup incremental planning computes again."""
+"""Lists of the rows of a step whose backup a plan computes again."""
 
-import numpy as np
-
-from belated.compiled import address, count_bits, inlined, lowest_bit
+from belated.compiled import inlined
 from belated.episode import Floats
 from belated.learner.counts import Counts
 from belated.learner.state import Scratch
 from belated.worklist import END, Worklist
+
+
+@inlined
+def list_every_row(scratch: Scratch) -> int:
+    """Fill the list `scratch.rows` with all rows of a step, and return their number."""
+    count = int(scratch.out.size)
+    for row in range(count):
+        scratch.rows[row] = row
+    return count
 
 
 @inlined
@@ -29,10 +36,9 @@ def list_row(scratch: Scratch, stamp: int, row: int, listed: int) -> int:
     int
         New number of rows in the list.
     """
-    # without a branch, which would often be mispredicted
     is_new = scratch.row_stamp[row] != stamp
     scratch.row_stamp[row] = stamp
-    scratch.rows[listed] = row
+    scratch.rows[listed] = row  # not counted if it is not new
     return listed + is_new
 
 
@@ -64,7 +70,7 @@ def list_readers(
     int
         New number of rows in the list.
     """
-    first = stage * scratch.all_rows.size
+    first = stage * scratch.out.size
     link = counts.head[stage, y]
     while link != END:
         listed = list_row(scratch, stamp, counts.link_row[link] - first, listed)
@@ -74,70 +80,11 @@ def list_readers(
 
 @inlined
 def is_any_level(levels: Floats, highest: float) -> bool:
-    """Return whether some number in `levels` is at most `highest`.
-
-    The loop has no branches, so that the compiler vectorises it.
-    """
+    """Return whether some number in `levels` is at most `highest`."""
     found = 0
     for i in range(levels.size):
         found |= levels[i] <= highest
     return found != 0
-
-
-@inlined
-def list_stale_bits(
-    scratch: Scratch,
-    touched: Worklist,
-    reads_visits: bool,
-    stage: int,
-    next_stage: int,
-    h: int,
-    moved: int,
-    highest: float,
-) -> int:
-    """List the stale rows of a step in ascending order; see `list_stale`.
-
-    The sets in `scratch.readers` are used, in place of linked lists and stamps.
-
-    Parameters
-    ----------
-    scratch, touched, reads_visits, h, moved, highest
-        See `list_stale`.
-    stage, next_stage : int
-        Stage of the counts of steps h and h + 1.
-
-    Returns
-    -------
-    int
-        Number of rows listed.
-    """
-    count = scratch.all_rows.size
-    readers = address(scratch.readers.rows[stage])
-    stale = 0
-    # Rows with new observations.
-    row = int(touched.head[stage])
-    while row != END:
-        stale |= 1 << (row - stage * count)
-        row = int(touched.after[row])
-    # Rows with a successor whose value changed.
-    for i in range(moved):
-        stale |= int(readers[scratch.moved[i]])
-    # Rows that read a changed value because it is at least their level.
-    if moved > 0 and is_any_level(scratch.levels[h], highest):
-        for i in range(scratch.levels.shape[1]):
-            stale |= int(scratch.levels[h, i] <= highest) << i
-    # Rows with a successor whose visit count changed.
-    if reads_visits:
-        row = int(touched.head[next_stage])
-        while row != END:
-            stale |= int(readers[scratch.state_of[row - next_stage * count]])
-            row = int(touched.after[row])
-    rows = address(scratch.rows)
-    listed = count_bits(stale)
-    for i in range(listed):
-        rows[i] = np.int32(lowest_bit(stale))
-        stale &= stale - 1
-    return int(listed)
 
 
 @inlined
@@ -146,6 +93,7 @@ def list_stale(
     counts: Counts,
     touched: Worklist,
     reads_visits: bool,
+    actions: int,
     h: int,
     moved: int,
     highest: float,
@@ -171,6 +119,8 @@ def list_stale(
     reads_visits : bool
         Whether the backup reads the visit counts of the successors. Must be False at the last
         step.
+    actions : int
+        Number of actions.
     h : int
         Step.
     moved : int
@@ -186,15 +136,14 @@ def list_stale(
     """
     pooled = counts.visits.shape[0] == 1
     stage, next_stage = (0, 0) if pooled else (h, h + 1)
-    if scratch.readers.rows.size > 0:
-        return list_stale_bits(scratch, touched, reads_visits, stage, next_stage, h, moved, highest)
-    first = stage * scratch.all_rows.size
+    rows = scratch.out.size
+    scratch.stamp[0] += 1
     stamp = scratch.stamp[0]
     listed = 0
     # Rows with new observations.
     row = touched.head[stage]
     while row != END:
-        listed = list_row(scratch, stamp, row - first, listed)
+        listed = list_row(scratch, stamp, row - stage * rows, listed)
         row = touched.after[row]
     # Rows with a successor whose value changed.
     for i in range(moved):
@@ -208,7 +157,7 @@ def list_stale(
     if reads_visits:
         row = touched.head[next_stage]
         while row != END:
-            y = scratch.state_of[row - next_stage * scratch.all_rows.size]
+            y = (row - next_stage * rows) // actions
             listed = list_readers(scratch, stamp, counts, stage, y, listed)
             row = touched.after[row]
     return listed

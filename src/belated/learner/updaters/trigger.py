@@ -19,47 +19,48 @@ Triggered(trigger=every_fifth, constants=())
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, NamedTuple, Self
+from functools import cache, cached_property
+from typing import Any, NamedTuple, Self
 
+import numba
 import numpy as np
 from numba.core.errors import NumbaError
-from numpy.typing import NDArray
 
 from belated.check import check_number
-from belated.compiled import JIT, compile_callback, dereference, identity, uncached, view
-from belated.episode import Floats
-from belated.learner.backup_call import call_signature, specialise
+from belated.compiled import JIT, bind, compile_callback, dereference, inlined, interpret
+from belated.episode import Floats, Ints
 from belated.learner.compile_errors import compilation_error
 from belated.learner.updaters.updater import Arrival, Updater
+
+types: Any = numba.types
 
 Function = Callable[..., bool]
 """Function of (arrival) or of (constants, arrival) that returns whether to plan."""
 
 
 class TriggerCall(NamedTuple):
-    """Arguments of one call of a compiled trigger.
+    """Arguments of one call of a compiled trigger."""
 
-    `SIGNATURE` is derived from the fields. Arrays are passed as pointers to their data.
-    """
-
-    constants: NDArray[np.float64]
-    constants_size: int
-    counts: NDArray[np.int64]  # this field and the next two: see Arrival
-    epoch_counts: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    counts_size: int  # size of `counts` and of `epoch_counts`
-    rows_size: int
-    arrived: int  # this field and the next four: see Arrival
+    constants: Floats
+    counts: Ints  # this field and all others: see Arrival
+    epoch_counts: Ints
+    rows: Ints
+    arrived: int
     since_plan: int
     age: int
     own: int
     epoch: int
 
 
-SIGNATURE: Final = call_signature(TriggerCall)
-
 Callback = Callable[[TriggerCall], int]
+
+
+@cache
+def signature() -> Any:
+    """Return the numba signature of a compiled trigger, which is the same for all."""
+    numbers = np.zeros(0, np.int64)
+    example = TriggerCall(np.zeros(0), numbers, numbers, numbers, 0, 0, 0, 0, 0)
+    return types.int64(types.CPointer(numba.typeof(example)))
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,20 +99,17 @@ class Trigger:
         trigger, so that the engine is compiled only once.
         """
         if not self.compiled:
-            names = {"plan_now": self, "view": identity, "dereference": identity}
-            return specialise(is_due, self.function, names)
-        function = uncached(self.function)
+            return interpret(bind(is_due, plan_now=self))
+        function = inlined(self.function)
         if self._parameters == 1:
             alone = function
 
             def ignore_constants(constants: Floats, arrival: Arrival) -> bool:
                 return alone(arrival)
 
-            function = uncached(ignore_constants)
+            function = inlined(ignore_constants)
         try:
-            pointer: Callback = compile_callback(
-                specialise(is_due, self.function, {"plan_now": function}), SIGNATURE
-            )
+            pointer: Callback = compile_callback(bind(is_due, plan_now=function), signature())
         except NumbaError as error:
             raise compilation_error("trigger", self.function, error) from error
         return pointer
@@ -134,8 +132,8 @@ def trigger(function: Function) -> Trigger:
 
 
 def plan_now(constants: Floats, arrival: Arrival) -> bool:
-    """Raise TypeError: this function is a placeholder that `specialise` replaces by a trigger."""
-    raise TypeError("is_due needs a trigger, see specialise.")
+    """Raise TypeError: this function is a placeholder that `bind` replaces by a trigger."""
+    raise TypeError("is_due needs a trigger, see bind.")
 
 
 def is_due(pointer: TriggerCall) -> int:
@@ -145,9 +143,9 @@ def is_due(pointer: TriggerCall) -> int:
     """
     call = dereference(pointer)
     arrival = Arrival(
-        view(call.counts, call.counts_size),
-        view(call.epoch_counts, call.counts_size),
-        view(call.rows, call.rows_size),
+        call.counts,
+        call.epoch_counts,
+        call.rows,
         call.arrived,
         call.since_plan,
         math.inf,
@@ -157,7 +155,7 @@ def is_due(pointer: TriggerCall) -> int:
         0.0,
         0.0,
     )
-    return 1 if plan_now(view(call.constants, call.constants_size), arrival) else 0
+    return 1 if plan_now(call.constants, arrival) else 0
 
 
 class TriggerRule(NamedTuple):

@@ -25,7 +25,7 @@ from belated.learner.backup import Row, Stage, backup, mean, squares
 from belated.learner.bases import BackupRule, Base
 
 
-@backup(elementwise=True)
+@backup
 def published(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     """Return Q_h(s, a) of `row`, computed from the next-step values in `stage`.
 

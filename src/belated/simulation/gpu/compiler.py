@@ -223,16 +223,3 @@ def called_functions(function: Any) -> set[FunctionType]:
         values += [cell.cell_contents for cell in source.__closure__ or ()]
         pending += [value.py_func for value in values if hasattr(value, "py_func")]
     return found
-
-
-def clone(function: FunctionType) -> FunctionType:
-    """Return a copy of `function`; attributes set on the copy do not change the original."""
-    copy = FunctionType(
-        function.__code__,
-        function.__globals__,
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    copy.__module__ = function.__module__
-    return copy

@@ -10,9 +10,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from belated.compiled import bind
 from belated.simulation.gpu import phases, planning
 from belated.simulation.gpu.compiler import (
-    clone,
     compile_kernel,
     cuda,
     device_function,
@@ -384,7 +384,4 @@ def build_kernel(kind: Kind) -> Any:
 @cache
 def plan_with(backup: FunctionType) -> Any:
     """Return `belated.simulation.gpu.planning.plan` as a device function that calls `backup`."""
-    names = {**planning.plan.__globals__, "back_up": phase(clone(backup))}
-    source = FunctionType(planning.plan.__code__, names, f"plan_{backup.__name__}")
-    source.__module__ = planning.__name__
-    return device_function(source)
+    return device_function(bind(planning.plan, back_up=phase(bind(backup))))

@@ -1,6 +1,6 @@
 """Planning on the GPU: the rows of a step divided among all threads of a run.
 
-See `belated.learner.planning.full.plan_all` and `belated.exact.values.evaluate`, which do the same.
+`belated.learner.planning.rows.plan_rows` and `belated.exact.values.evaluate` do the same.
 """
 
 import math
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from belated.learner.backup import Row, Stage, mean, squares
-from belated.learner.planning.full import TIE_TOLERANCE
+from belated.learner.planning.greedy import TIE_TOLERANCE
 from belated.randomness import TIES, uniform
 from belated.simulation.gpu.compiler import phase, replace_on_gpu
 from belated.simulation.gpu.phases import (
@@ -95,7 +95,7 @@ def first_best(sizes: Sizes, q: Array, s: Any) -> int:
 def choose_action(
     sizes: Sizes, q: Array, seed: np.uint64, plan: int, h: int, s: Any, best: int
 ) -> int:
-    """Return the greedy action at step `h` in state `s`, like `learner.planning.full.choose`.
+    """Return the greedy action at step `h` in state `s`, like `learner.planning.greedy.break_tie`.
 
     `best` is the result of `first_best`. `seed` and `plan`, the number of the plan, are part of the
     key of the random number that breaks a tie.
@@ -268,7 +268,7 @@ def plan(
     epsilon: float,
     thread: int,
 ) -> None:
-    """Compute a plan and the value of its policy; see `belated.learner.planning.full.plan_all`.
+    """Compute a plan and the value of its policy; see `belated.learner.planning.rows.plan_rows`.
 
     All threads of the run call this function; `thread` is the number of the calling one. `number`
     is the number of the plan, `seed` is the seed of the run, `epsilon` is the probability that an
@@ -311,6 +311,7 @@ def plan(
             seed,
             number,
             observed,
+            scratch.v[0][:0],
         )
         row = U(thread)
         while row < U(rows):

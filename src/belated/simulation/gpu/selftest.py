@@ -6,14 +6,12 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from belated.compiled import uncached
+from belated.compiled import bind, inlined, kernel
 from belated.episode import Floats
 from belated.learner.backup import Row, Stage
-from belated.learner.backup_call import specialise
 from belated.learner.problem import LearningProblem
 from belated.simulation.gpu.compiler import (
     SIMULATED,
-    clone,
     compile_kernel,
     cuda,
     device_function,
@@ -72,6 +70,7 @@ def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) ->
         np.uint64(7),
         i,
         3 * i,
+        v[:0],
     )
     lo = i * S
     hi = lo + int(samples.size[i])
@@ -153,16 +152,14 @@ def testers(function: FunctionType) -> tuple[Any, Any]:
     Both apply the backup `function` to each sample.
     """
     template: Any = back_up_sample
-    one: Any = uncached(specialise(template, function, {"back_up": uncached(function)}))
+    one: Any = inlined(bind(template, back_up=inlined(function)))
 
     def on_cpu(horizon: int, constants: Floats, samples: Samples, out: Floats) -> Floats:
         for i in range(out.size):
             out[i] = one(i, horizon, constants, samples)
         return out
 
-    names = {**back_up_sample.__globals__, "back_up": phase(clone(function))}
-    source = FunctionType(back_up_sample.__code__, names, f"sample_{function.__name__}")
-    one_on_gpu = device_function(source)
+    one_on_gpu = device_function(bind(template, back_up=phase(bind(function))))
 
     def on_gpu(
         horizon: int,
@@ -183,4 +180,4 @@ def testers(function: FunctionType) -> tuple[Any, Any]:
             samples = Samples(h, v, visits, order, n, reward, size, succ, m)
             out[i] = one_on_gpu(i, horizon, constants, samples)
 
-    return uncached(on_cpu), compile_kernel(on_gpu)
+    return kernel(on_cpu), compile_kernel(on_gpu)

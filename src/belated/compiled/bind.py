@@ -1,0 +1,163 @@
+"""Functions with other globals: templates bound to functions, and kernels as plain Python."""
+
+import types
+from collections.abc import Callable, Mapping
+from hashlib import sha256
+from types import CellType, CodeType, FunctionType, ModuleType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PLAIN_FORMS: dict[Any, Callable[..., Any]] = {}
+"""Map from each of the few functions that only exist compiled to its form in plain Python."""
+
+
+class DigestError(TypeError):
+    """Exception raised for a value whose digest cannot be computed."""
+
+
+def bind(template: Callable[..., Any], **names: Any) -> FunctionType:
+    """Return a copy of a function in which some globals are replaced.
+
+    A user's function must be compiled into the loop that calls it: a call by pointer would cost
+    more than most backups. The loop is therefore a template that calls a global, and each user's
+    function is bound to a copy. Numba's cache knows nothing of globals, so that the name of the
+    copy contains the digest of every bound object.
+
+    Parameters
+    ----------
+    template : callable
+        Function to copy.
+    **names
+        Globals of the copy that replace those of the template.
+
+    Returns
+    -------
+    function
+        The copy. Its code is cached only if everything bound to it has a digest.
+    """
+    try:
+        suffix = digest_of(names)[:16]
+    except DigestError:
+        suffix = UNCACHED
+    copy = copy_function(template, {**template.__globals__, **names})
+    copy.__name__ = copy.__qualname__ = f"{template.__name__}_{suffix}"
+    return copy
+
+
+UNCACHED = "uncached"
+"""End of the name of a function whose code must not be cached, because it has no digest."""
+
+
+def is_cacheable(function: Callable[..., Any]) -> bool:
+    """Return whether compiled code of `function` may be cached on disk.
+
+    The sources of this package have a digest of their own. Another function may be cached only as a
+    part of a function that `bind` returns.
+    """
+    return function.__module__.startswith("belated.") and not function.__name__.endswith(UNCACHED)
+
+
+def copy_function(
+    function: Any, names: dict[str, Any], cells: tuple[CellType, ...] | None = None
+) -> FunctionType:
+    """Return a copy of a Python function with the globals `names`, and other `cells` if given."""
+    closure = function.__closure__ if cells is None else cells
+    copy = FunctionType(function.__code__, names, function.__name__, function.__defaults__, closure)
+    copy.__kwdefaults__, copy.__module__ = function.__kwdefaults__, function.__module__
+    copy.__qualname__ = function.__qualname__
+    return copy
+
+
+def interpret(function: F) -> F:
+    """Return the compiled `function` as plain Python, with all kernels that it calls.
+
+    The few functions that only exist compiled are replaced by their plain forms.
+    """
+    return cast(F, _interpret(function, {}))
+
+
+def _interpret(function: Any, known: dict[Any, Any]) -> Any:
+    if function in PLAIN_FORMS:
+        return PLAIN_FORMS[function]
+    source = getattr(function, "py_func", function)
+    if source not in known:
+        cells = tuple(CellType(_as_plain(c.cell_contents, known)) for c in source.__closure__ or ())
+        known[source] = copy_function(source, {}, cells)
+        names = known[source].__globals__
+        names |= {name: _as_plain(value, known) for name, value in source.__globals__.items()}
+    return known[source]
+
+
+def _as_plain(value: Any, known: dict[Any, Any]) -> Any:
+    if callable(value) and (hasattr(value, "py_func") or value in PLAIN_FORMS):
+        return _interpret(value, known)
+    return value
+
+
+def digest_of(value: Any) -> str:
+    """Return a digest of a value that a compiled function contains.
+
+    The digest of a function covers its code, its constants and defaults, and the values of its
+    closure and of the globals that it names, recursively. Modules are covered by the attributes
+    that are read from them.
+
+    Raises
+    ------
+    DigestError
+        If the value is anything but a number, a string, an array, a function or a container of
+        these.
+    """
+    return sha256("\n".join(_facts(value, set())).encode()).hexdigest()
+
+
+def _facts(value: Any, seen: set[int]) -> list[str]:
+    """Return lines of text that determine `value`; functions in `seen` are not repeated."""
+    value = getattr(value, "py_func", value)
+    if value is None or isinstance(value, str | bytes | int | float | complex | np.generic):
+        return [f"{type(value).__name__} {value!r}"]
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        return [f"array {value.dtype} {value.shape} {sha256(value.tobytes()).hexdigest()}"]
+    if isinstance(value, Mapping):
+        items = sorted(value.items())
+        return [line for item in items for line in (repr(item[0]), *_facts(item[1], seen))]
+    if isinstance(value, tuple | list):
+        return [type(value).__qualname__, *(fact for part in value for fact in _facts(part, seen))]
+    if isinstance(value, CodeType):
+        parts = (value.co_code, value.co_names, value.co_varnames, value.co_exceptiontable)
+        return [repr(parts), *_facts(value.co_consts, seen)]
+    if isinstance(value, type):
+        return [f"class {value.__module__}.{value.__qualname__}"]
+    if isinstance(value, types.BuiltinFunctionType | np.ufunc):
+        return [f"builtin {value.__name__}"]
+    if isinstance(value, ModuleType):
+        return [f"module {value.__name__} {getattr(value, '__version__', '')}"]
+    if isinstance(value, FunctionType):
+        return [] if id(value) in seen else _function_facts(value, seen | {id(value)})
+    raise DigestError(f"{value!r} has no digest.")
+
+
+def _function_facts(function: FunctionType, seen: set[int]) -> list[str]:
+    package = (function.__module__ or "").partition(".")[0]
+    if package in ("belated", "numpy", "numba") and "<locals>" not in function.__qualname__:
+        return [f"{function.__module__}.{function.__qualname__}"]  # does not change in a process
+    lines = _facts(function.__code__, seen) + _facts(function.__defaults__, seen)
+    for cell in function.__closure__ or ():
+        lines += _facts(cell.cell_contents, seen)
+    for name in _names_of(function.__code__):
+        if name in function.__globals__:
+            found = function.__globals__[name]
+            lines += [name, *_facts(found, seen)]
+            if isinstance(found, ModuleType):
+                for attribute in _names_of(function.__code__):
+                    if hasattr(found, attribute):
+                        lines += [attribute, *_facts(getattr(found, attribute), seen)]
+    return lines
+
+
+def _names_of(code: CodeType) -> list[str]:
+    """Return the names of globals and attributes in `code` and in the functions inside it."""
+    inner = [const for const in code.co_consts if isinstance(const, CodeType)]
+    return sorted({*code.co_names, *(name for each in inner for name in _names_of(each))})

@@ -1,0 +1,178 @@
+"""Functions of a base that the planner and the engine call by pointer, compiled for each base.
+
+They have the same types for every base, so that planner and engine are compiled only once.
+"""
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numba
+from numba.core.errors import NumbaError
+from numba.extending import typeof_impl
+
+from belated.compiled import bind, compile_callback, dereference, inlined, interpret
+from belated.episode import Floats
+from belated.learner.backup import Backup, Pair, Row, Stage
+from belated.learner.compile_errors import compilation_error
+from belated.learner.state import Config, LearnerRecord, LearnerState
+
+types: Any = numba.types
+
+HAS_TERMS: Final = False
+"""Whether the backup that `back_up_rows` calls has terms; see `RowTerms`. `bind` replaces this
+value."""
+
+HAS_LEVEL: Final = False
+"""Whether this backup returns levels; see `RowTerms`. `bind` replaces this value."""
+
+
+class Loops(NamedTuple):
+    """Functions of a base, which are function pointers if they are compiled."""
+
+    rows: Callable[[LearnerRecord, int, int, int], int]
+    """`back_up_rows` with the backup of the base."""
+
+
+@inlined
+def read_stage(config: Config, state: LearnerState, h: int, plan: int) -> Stage:
+    """Return the inputs of a backup at step `h` of a plan that are common to all rows."""
+    table, counts = state.table, state.counts
+    H = table.actions.shape[0]
+    observed = 0
+    if config.samples:
+        for n in counts.visits.flat:
+            observed += int(n)
+    visits = state.scratch.no_visits
+    if h < H - 1:
+        visits = counts.visits[0 if counts.visits.shape[0] == 1 else h + 1]
+    return Stage(
+        h,
+        H,
+        table.v[h + 1],
+        visits,
+        table.top[h + 1],
+        table.low[h + 1],
+        table.order[h + 1],
+        config.seed,
+        plan,
+        observed,
+        state.scratch.samples,
+    )
+
+
+@inlined
+def read_row(config: Config, state: LearnerState, h: int, at: int) -> Row:
+    """Return the row number `at` = s * A + a of step `h`."""
+    counts = state.counts
+    first = 0 if counts.visits.shape[0] == 1 else h * state.scratch.out.size
+    j = first + at
+    s = at // config.actions
+    lo = counts.start[j]
+    hi = lo + counts.size[j]
+    reward = state.rewards[h, at]
+    return Row(s, at - s * config.actions, counts.n[j], reward, lo, hi, counts.succ, counts.m, j)
+
+
+@inlined
+def mean_level(stage: Stage, row: Row) -> float:
+    """Return <P^, V~_{h+1}>, the level of a `row` whose backup declares that it reads "above".
+
+    `stage` holds V~_{h+1}. The level of a row without observations is infinite: its backup reads no
+    value except the largest.
+    """
+    if row.n == 0:
+        return math.inf
+    total = 0.0
+    for j in range(row.lo, row.hi):
+        total += row.m[j] * stage.v[row.succ[j]]
+    return total / row.n
+
+
+def back_up_row(constants: Floats, stage: Stage, row: Row) -> float:
+    """Raise TypeError: `bind` replaces this function by the backup of a base."""
+    raise TypeError("back_up_rows needs a backup, see loops_of.")
+
+
+def compute_terms(constants: Floats, n: int) -> Pair:
+    """Raise TypeError: `bind` replaces this function by `RowTerms.compute`."""
+    raise TypeError("back_up_rows needs terms, see loops_of.")
+
+
+def back_up_with_terms(constants: Floats, stage: Stage, row: Row, terms: Pair) -> Any:
+    """Raise TypeError: `bind` replaces this function by `RowTerms.back_up`."""
+    raise TypeError("back_up_rows needs terms, see loops_of.")
+
+
+def back_up_rows(pointer: LearnerRecord, h: int, plan: int, listed: int) -> int:
+    """Compute Q_h(s, a) of the first `listed` rows in `scratch.rows`, for step `h` of a plan.
+
+    `pointer` is a pointer to the record of the learner. The values are stored in `scratch.out`, and
+    the levels in `scratch.levels`; see `RowTerms.has_level`. Returns `listed`.
+    """
+    record = dereference(pointer)
+    config, state = record.config, record.state
+    scratch, constants = state.scratch, config.constants
+    stage = read_stage(config, state, h, plan)
+    has_levels = scratch.levels.size > 0
+    for i in range(listed):
+        at = scratch.rows[i]
+        row = read_row(config, state, h, at)
+        level = 0.0
+        if HAS_TERMS and row.n > 0:
+            if scratch.term_n[row.number] != row.n:
+                first, second = compute_terms(constants, row.n)
+                scratch.terms[0, row.number], scratch.terms[1, row.number] = first, second
+                scratch.term_n[row.number] = row.n
+            terms = scratch.terms[0, row.number], scratch.terms[1, row.number]
+            if HAS_LEVEL:
+                scratch.out[i], level = back_up_with_terms(constants, stage, row, terms)
+            else:
+                scratch.out[i] = back_up_with_terms(constants, stage, row, terms)
+        else:
+            scratch.out[i] = back_up_row(constants, stage, row)
+        if has_levels:
+            scratch.levels[h, at] = level if HAS_LEVEL and row.n > 0 else mean_level(stage, row)
+    return listed
+
+
+def loops_of(backup: Backup, record: LearnerRecord) -> Loops:
+    """Return the functions of a base with this `backup`, compiled if `backup` is compiled.
+
+    `record` is the record of any learner: the types are the same for all. Raises CompilationError
+    if the backup does not compile.
+    """
+    return _loops_of(backup) if not backup.compiled else _compile(backup, numba.typeof(record))
+
+
+@cache
+def _loops_of(backup: Backup) -> Loops:
+    return Loops(interpret(bind(back_up_rows, back_up_row=backup.function)))
+
+
+@cache
+def _compile(backup: Backup, kind: Any) -> Loops:
+    names: dict[str, Any] = {"back_up_row": inlined(backup.function)}
+    if (terms := backup.terms) is not None:
+        names |= {"HAS_TERMS": True, "HAS_LEVEL": terms.has_level}
+        names |= {"compute_terms": terms.compute, "back_up_with_terms": terms.back_up}
+    signature = types.int64(types.CPointer(kind), types.int64, types.int64, types.int64)
+    try:
+        return Loops(compile_callback(bind(back_up_rows, **names), signature))
+    except NumbaError as error:
+        raise compilation_error("backup", backup.function, error) from error
+
+
+@typeof_impl.register(Loops)
+def type_of_loops(loops: Loops, context: object) -> Any:
+    """Return the numba type of compiled `loops`; `context` is not used.
+
+    Without this function, numba would derive the type from the signatures in every call.
+    """
+    return _type_of(*(getattr(each, "_sig", None) for each in loops))
+
+
+@cache
+def _type_of(*signatures: Any) -> Any:
+    return types.NamedTuple([types.FunctionType(each) for each in signatures], Loops)

@@ -1,0 +1,118 @@
+"""The planner: backward induction that computes only the rows whose value can have changed.
+
+Steps are processed from the last to the first. The backup of a row is computed again if the row has
+new observations, or if an input of the backup has changed; a full plan is the same loop with every
+row stale. Each value is the result of one call of the base's backup, which is a pure function of
+its inputs, so that both ways give the same bits.
+
+A base declares which values of the next step its backup reads: only those of the row's successors;
+in addition the largest value, or the largest and the smallest; or all values that are at least the
+mean of the successors; or all values. The base also declares whether the backup reads the visit
+counts of the successors. See `BackupRule`.
+"""
+
+import math
+from typing import Final
+
+from belated.compiled import dereference, inlined, kernel
+from belated.learner.planning.greedy import (
+    choose_actions,
+    maximise,
+    store_values,
+    survey_values,
+)
+from belated.learner.planning.loops import Loops
+from belated.learner.planning.stale import list_every_row, list_stale
+from belated.learner.state import NEXT_STEP, READS_BEST, Config, LearnerRecord, LearnerState
+
+UNLIMITED: Final = 1 << 62
+"""Number of row backups, as a limit, that no plan exceeds."""
+
+
+@inlined
+def replace_fixed(config: Config, state: LearnerState, h: int, listed: int) -> None:
+    """Replace the new values of terminal states and forbidden actions by their fixed values.
+
+    The new values of the first `listed` rows in `scratch.rows` are in `scratch.out`.
+    """
+    for i in range(listed):
+        value = config.fixed[h, state.scratch.rows[i]]
+        if not math.isnan(value):
+            state.scratch.out[i] = value
+
+
+@kernel
+def plan_rows(loops: Loops, pointer: LearnerRecord, plan: int, every_row: bool, limit: int) -> bool:
+    """Update the table of a learner to the plan for its counts and rewards.
+
+    The rows with new observations are read from `state.touched`, which is not changed. The index
+    h * S + s of each (step, state) whose action changes is added to `state.changed`.
+
+    Parameters
+    ----------
+    loops : Loops
+        Functions of the base.
+    pointer : LearnerRecord
+        Pointer to the record of the learner.
+    plan : int
+        Number of the plan, part of the key of random numbers.
+    every_row : bool
+        Whether to compute every row.
+    limit : int
+        Number of row backups, counted in `scratch.work`, from which on the plan stops before the
+        next step. The next call goes on from there.
+
+    Returns
+    -------
+    bool
+        Whether the plan is complete.
+    """
+    record = dereference(pointer)
+    config, state = record.config, record.state
+    scratch, progress = state.scratch, state.scratch.progress
+    H = state.table.actions.shape[0]
+    if progress[NEXT_STEP] == 0:  # a new plan
+        progress.fill(0)
+        progress[NEXT_STEP] = H
+        scratch.highest[0] = -math.inf
+    moved, whole = progress[1], progress[2] == 1
+    highest = scratch.highest[0]
+    while progress[NEXT_STEP] > 0:
+        if scratch.work[0] >= limit:
+            progress[1], progress[2], scratch.highest[0] = moved, whole, highest
+            return False
+        h = progress[NEXT_STEP] - 1
+        # 1. Compute the backups that can have changed.
+        if every_row or whole:
+            scratch.stamp[0] += 1
+            listed = list_every_row(scratch)
+        else:
+            reads_visits = config.reads_visits and h < H - 1
+            listed = list_stale(
+                scratch,
+                state.counts,
+                state.touched,
+                reads_visits,
+                config.actions,
+                h,
+                moved,
+                highest,
+            )
+        if listed > 0:
+            scratch.work[0] += listed
+            loops.rows(pointer, h, plan, listed)
+            if config.fixed.size > 0:
+                replace_fixed(config, state, h, listed)
+        # 2. Store the new values, and take the maximum in the states in which a Q changed.
+        found = store_values(config, state, h, listed)
+        moved, extremes_moved, highest = maximise(config, state, h, found)
+        if config.random_ties:
+            choose_actions(config, state, plan, h)
+        # 3. Find out whether the new values affect every row of the previous step.
+        whole = (
+            moved > 0
+            and config.reads >= READS_BEST
+            and survey_values(config, state, h, extremes_moved)
+        )
+        progress[NEXT_STEP] = h
+    return True
