@@ -52,12 +52,16 @@ UNCACHED = "uncached"
 
 
 def is_cacheable(function: Callable[..., Any]) -> bool:
-    """Return whether compiled code of `function` may be cached on disk.
+    """Return whether compiled code of `function` may be cached on disk, where it has only its name.
 
-    The sources of this package have a digest of their own. Another function may be cached only as a
-    part of a function that `bind` returns.
+    The functions of this package have one digest for all sources, so that their names suffice. A
+    closure, or a function of a user, may be cached only as a part of a function that `bind` returns.
     """
-    return function.__module__.startswith("belated.") and not function.__name__.endswith(UNCACHED)
+    return (
+        function.__module__.startswith("belated.")
+        and "<locals>" not in function.__qualname__
+        and not function.__name__.endswith(UNCACHED)
+    )
 
 
 def copy_function(

@@ -38,10 +38,11 @@ class Stage(NamedTuple):
     top: float  # largest v; needs reads="best"
     low: float  # smallest v; needs reads="extremes"
     order: NDArray[np.int32]  # states by v, largest first; needs reads="order"
-    seed: np.uint64  # seed of the learner, for random numbers
-    plan: int  # number of the plan, part of the key of random numbers
-    observed: int  # number of observed steps, of all rows together; needs samples=True
-    samples: NDArray[np.float64]  # numbers that the backup keeps; see BackupRule.kept_samples
+    seed: np.uint64 = np.uint64(0)  # seed of the learner, for random numbers
+    plan: int = 0  # number of the plan, part of the key of random numbers
+    observed: int = 0  # number of observed steps, of all rows together; needs samples=True
+    # numbers that the backup keeps for other steps; see BackupRule.kept_samples
+    samples: NDArray[np.float64] = np.zeros(0)
 
 
 class Row(NamedTuple):
