@@ -6,12 +6,21 @@ as the arithmetic.
 """
 
 from belated.compiled.bind import PLAIN_FORMS, bind, digest_of, interpret
-from belated.compiled.decorators import JIT, compile_callback, compiled, inlined, kernel
+from belated.compiled.decorators import (
+    JIT,
+    as_plain,
+    compile_callback,
+    compiled,
+    inlined,
+    is_ready,
+    kernel,
+)
 from belated.compiled.pointers import dereference, reference
 
 __all__ = [
     "JIT",
     "PLAIN_FORMS",
+    "as_plain",
     "bind",
     "compile_callback",
     "compiled",
@@ -19,6 +28,7 @@ __all__ = [
     "digest_of",
     "inlined",
     "interpret",
+    "is_ready",
     "kernel",
     "reference",
 ]

@@ -55,7 +55,7 @@ def is_cacheable(function: Callable[..., Any]) -> bool:
     """Return whether compiled code of `function` may be cached on disk, where it has only its name.
 
     The functions of this package have one digest for all sources, so that their names suffice. A
-    closure, or a function of a user, may be cached only as a part of a function that `bind` returns.
+    closure, or a function of a user, may only be cached as a part of a function made by `bind`.
     """
     return (
         function.__module__.startswith("belated.")

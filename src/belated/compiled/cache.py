@@ -25,10 +25,12 @@ from typing import Any, Final
 
 import numba
 import numba.core.caching
+from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 from numba.core.serialize import dumps
 
 # numba is typed in part; these parts are not
 NumbaCache: Any = numba.core.caching._Cache
+NullCache: Any = numba.core.caching.NullCache
 Reducer: Any = numba.core.caching.CompileResultCacheImpl
 
 PACKAGE: Final = Path(__file__).parents[1]
@@ -50,6 +52,7 @@ class DiskCache(NumbaCache):  # type: ignore[misc]
 
     def __init__(self, function: Any, folder: Path) -> None:
         self._name = f"{function.__module__}.{function.__qualname__}"
+        self._prefix = f"{function.__name__}-{sha256(self._name.encode()).hexdigest()[:8]}-"
         self._folder = folder
 
     @property
@@ -83,9 +86,13 @@ class DiskCache(NumbaCache):  # type: ignore[misc]
                 file.write(sha256(content).digest() + content)
             os.replace(file.name, path)
 
+    def exists(self) -> bool:
+        """Return whether there is code for any signature."""
+        return any(self._folder.glob(f"{self._prefix}*.nbc"))
+
     def _path(self, sig: Any, target_context: Any) -> Path:
         key = f"{self._name} {sig} {target_context.codegen().magic_tuple()}"
-        return self._folder / f"{self._name[-80:]}.{sha256(key.encode()).hexdigest()[:24]}.nbc"
+        return self._folder / f"{self._prefix}{sha256(key.encode()).hexdigest()[:24]}.nbc"
 
     def enable(self) -> None:
         """Do nothing: the cache is always in use."""
@@ -97,16 +104,16 @@ class DiskCache(NumbaCache):  # type: ignore[misc]
         """Do nothing: files of other sources are deleted by `folder`."""
 
 
-def enable_cache(function: Any, source: Any) -> None:
-    """Cache the code of the compiled `function`, whose Python source is the function `source`."""
-    if (found := folder()) is not None:
-        function._cache = DiskCache(source, found)
+def cache_of(function: Any) -> Any:
+    """Return the cache of the compiled code of a Python `function`."""
+    found = folder()
+    return NullCache() if found is None else DiskCache(function, found)
 
 
 @cache
 def digest_sources() -> str:
-    """Return the digest of all sources of this package that can affect compiled code."""
-    digest = sha256(f"{numba.__version__}".encode())
+    """Return the digest of what compiled code depends on: sources, numba and the processor."""
+    digest = sha256(f"{numba.__version__} {get_host_cpu_name()}".encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.relative_to(PACKAGE).parts[0] not in WITHOUT_KERNELS:
             digest.update(path.read_bytes())

@@ -2,18 +2,24 @@
 
 import os
 from collections.abc import Callable
+from functools import cached_property
 from types import FunctionType
 from typing import Any, Final, TypeVar, cast
 
 import numba.core.ccallback
+import numba.core.registry
+import numpy as np
 from numba import njit
 
-from belated.compiled.bind import is_cacheable
-from belated.compiled.cache import enable_cache
+from belated.compiled import budget
+from belated.compiled.bind import interpret, is_cacheable
+from belated.compiled.cache import DiskCache, cache_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-CFunc: Any = numba.core.ccallback.CFunc  # numba is typed in part; this part is not
+# numba is typed in part; these parts are not
+CFunc: Any = numba.core.ccallback.CFunc
+CPUDispatcher: Any = numba.core.registry.CPUDispatcher
 
 JIT: Final = os.environ.get("NUMBA_DISABLE_JIT", "0") in ("", "0")
 """Whether functions are compiled; NUMBA_DISABLE_JIT=1 runs them as plain Python instead."""
@@ -50,12 +56,50 @@ def inlined(function: F) -> F:
 
 
 def _jit(function: F, **options: Any) -> F:
-    if hasattr(function, "py_func"):  # compiled already
+    if not JIT or hasattr(function, "py_func"):  # compiled already
         return function
     result: Any = njit(**OPTIONS, **options)(function)
-    if JIT and is_cacheable(function):
-        enable_cache(result, function)
+    result.__class__ = KernelDispatcher
+    if is_cacheable(function):
+        result._cache = cache_of(function)
     return cast(F, result)
+
+
+class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
+    """Compiled function that runs as plain Python while nothing is compiled; see `budget`."""
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether compiled code is in memory or on disk."""
+        return bool(self.overloads) or is_on_disk(self)
+
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The function as plain Python, which continues with inf and nan as compiled code does."""
+        return np.errstate(all="ignore")(interpret(self))
+
+    def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
+        """Return a function for a call from Python for whose types nothing is in memory."""
+        work = 1 + sum(argument.size for argument in args if isinstance(argument, np.ndarray))
+        if work <= min(budget.MAX_CALL, budget.remaining()) and not self.is_ready:
+            budget.spend(work)
+            return self.plain
+        return super()._compile_for_args(*args, **kws)
+
+
+def is_ready(function: Callable[..., Any]) -> bool:
+    """Return whether a kernel needs no compiler: its code is in memory or on disk."""
+    return not JIT or cast(KernelDispatcher, function).is_ready
+
+
+def as_plain(function: F) -> F:
+    """Return a kernel as plain Python, which continues with inf and nan as compiled code does."""
+    return cast(F, cast(KernelDispatcher, function).plain) if JIT else function
+
+
+def is_on_disk(function: Any) -> bool:
+    """Return whether compiled code of a kernel or callback is cached on disk."""
+    return isinstance(function._cache, DiskCache) and function._cache.exists()
 
 
 def compile_callback(function: FunctionType, signature: Any) -> Any:
@@ -66,6 +110,6 @@ def compile_callback(function: FunctionType, signature: Any) -> Any:
     options = {"error_model": "numpy", **NO_ALLOCATION}
     callback = CFunc(function, (signature.args, signature.return_type), {}, options)
     if is_cacheable(function):
-        enable_cache(callback, function)
+        callback._cache = cache_of(function)
     callback.compile()
     return callback

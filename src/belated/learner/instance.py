@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
+from belated.compiled import JIT, as_plain, budget, is_ready
 from belated.episode import Ints
 from belated.learner.backup import Backup
 from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
 from belated.learner.maturity import MICROSECONDS
-from belated.learner.planning.loops import loops_of
+from belated.learner.planning.loops import has_loops, is_built_in, loops_of, plain_loops
 from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
@@ -29,7 +30,6 @@ from belated.learner.updaters.updater import Arrival
 from belated.learner.updating import (
     absorb,
     finish_plan,
-    plan_in_python,
     plan_now,
     start_plan,
 )
@@ -181,10 +181,22 @@ class Instance:
         else:
             backup = self.problem.backup_rule.backup
             assert isinstance(backup, Backup)
-            record = LearnerRecord(self.config, self.state)
-            plan = plan_now if backup.compiled else plan_in_python
-            plan(loops_of(backup, record), record, refresh, mean_delay, UNLIMITED)
+            self._plan_rows(backup, refresh, mean_delay)
         clear(self.state.changed)
+
+    def _plan_rows(self, backup: Backup, refresh: bool, mean_delay: float) -> None:
+        """Compute a plan by rows, as plain Python while nothing is compiled."""
+        record, work = LearnerRecord(self.config, self.state), self.state.scratch.work
+        small = self.state.table.q.size <= budget.MAX_CALL and is_built_in(backup)
+        if JIT and small and not (is_ready(plan_now) and has_loops(backup)):
+            begun = int(work[0])
+            limit = begun + budget.remaining()
+            done = as_plain(plan_now)(plain_loops(backup), record, refresh, mean_delay, limit)
+            budget.spend(int(work[0]) - begun)
+            if done:
+                return
+        plan = plan_now if backup.compiled else as_plain(plan_now)
+        plan(loops_of(backup, record), record, refresh, mean_delay, UNLIMITED)
 
     def _plan_with(self, planner: Any) -> None:
         """Compute a plan with the `plan` method of `planner`, and store it in `state.table`."""

@@ -107,7 +107,7 @@ class Scratch(NamedTuple):
     stamp: NDArray[np.int64]  # (1) number of steps processed so far
     progress: NDArray[np.int64]  # (3) where an unfinished plan goes on; see NEXT_STEP
     highest: Floats  # (1) largest value that changed at the next step of an unfinished plan
-    work: NDArray[np.int64]  # (1) number of row backups so far
+    work: NDArray[np.int64]  # (1) number of row backups and of steps played so far
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
     term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
     terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none

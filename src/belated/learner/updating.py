@@ -4,7 +4,7 @@ Only these kernels change a `LearnerState`. Feedback is added step by step. Unde
 plan becomes due when the count of a row has grown by a given factor since the last plan.
 """
 
-from belated.compiled import dereference, inlined, interpret, kernel, reference
+from belated.compiled import dereference, inlined, kernel, reference
 from belated.episode import Floats, Ints
 from belated.learner.bases.q_learning import learn, post
 from belated.learner.counts import add, has_room
@@ -270,7 +270,3 @@ def plan_now(
 ) -> bool:
     """Call `make_plan`, from Python, for a `record` that is passed by value."""
     return make_plan(loops, reference(record), refresh, mean_delay, limit)
-
-
-plan_in_python = interpret(plan_now)
-"""`plan_now` for a backup that is a plain Python function."""

@@ -409,6 +409,7 @@ def advance(
     labels: Ints,
     delays: Ints,
     outputs: Outputs,
+    limit: int,
 ) -> int:
     """Play a block of episodes, or fewer if an array must be enlarged before the next episode.
 
@@ -437,6 +438,8 @@ def advance(
         are next to each other.
     outputs : Outputs
         Arrays that receive one entry for each episode of the block.
+    limit : int
+        Work, counted in `Scratch.work`, from which on no episode is started.
 
     Returns
     -------
@@ -453,7 +456,7 @@ def advance(
     for i in range(delays.shape[0]):
         k = first + i
         # 1. Stop if there may not be enough free capacity for the feedback of this episode.
-        if is_full(run.queue, pieces):
+        if is_full(run.queue, pieces) or learner.scratch.work[0] >= limit:
             return i
         if config.late_rewards and not has_room(learner.counts, H):
             return i
@@ -482,6 +485,7 @@ def advance(
         tally[STARTED] += 1
         # 4. Play, and add the exact regret for the first state drawn.
         length = play(config, truth, run, labels[i], draws_rewards)
+        learner.scratch.work[0] += length
         s = run.states[0]
         outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
         if options.v_star.size > 0:

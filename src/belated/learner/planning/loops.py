@@ -6,6 +6,7 @@ They have the same types for every base, so that planner and engine are compiled
 import math
 from collections.abc import Callable
 from functools import cache
+from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 import numba
@@ -13,6 +14,7 @@ from numba.core.errors import NumbaError
 from numba.extending import typeof_impl
 
 from belated.compiled import bind, compile_callback, dereference, inlined, interpret
+from belated.compiled.cache import cache_of
 from belated.episode import Floats
 from belated.learner.backup import Backup, Pair, Row, Stage
 from belated.learner.compile_errors import compilation_error
@@ -143,25 +145,45 @@ def loops_of(backup: Backup, record: LearnerRecord) -> Loops:
     `record` is the record of any learner: the types are the same for all. Raises CompilationError
     if the backup does not compile.
     """
-    return _loops_of(backup) if not backup.compiled else _compile(backup, numba.typeof(record))
+    return _compile(backup, numba.typeof(record)) if backup.compiled else plain_loops(backup)
 
 
 @cache
-def _loops_of(backup: Backup) -> Loops:
-    return Loops(interpret(bind(back_up_rows, back_up_row=backup.function)))
+def plain_loops(backup: Backup) -> Loops:
+    """Return the functions of a base with this `backup` as plain Python."""
+    return Loops(interpret(_bind_rows(backup, interpret)))
+
+
+def is_built_in(backup: Backup) -> bool:
+    """Return whether a `backup` is one of this package, whose two forms give the same bits."""
+    return backup.compiled and backup.function.__module__.startswith("belated.")
+
+
+def has_loops(backup: Backup) -> bool:
+    """Return whether the functions of a base with this `backup` are compiled, or on disk."""
+    return backup in _ready or cache_of(_bind_rows(backup, inlined)).exists()
+
+
+_ready: set[Backup] = set()
 
 
 @cache
 def _compile(backup: Backup, kind: Any) -> Loops:
-    names: dict[str, Any] = {"back_up_row": inlined(backup.function)}
-    if (terms := backup.terms) is not None:
-        names |= {"HAS_TERMS": True, "HAS_LEVEL": terms.has_level}
-        names |= {"compute_terms": terms.compute, "back_up_with_terms": terms.back_up}
     signature = types.int64(types.CPointer(kind), types.int64, types.int64, types.int64)
+    _ready.add(backup)
     try:
-        return Loops(compile_callback(bind(back_up_rows, **names), signature))
+        return Loops(compile_callback(_bind_rows(backup, inlined), signature))
     except NumbaError as error:
         raise compilation_error("backup", backup.function, error) from error
+
+
+def _bind_rows(backup: Backup, form: Callable[[Any], Any]) -> FunctionType:
+    """Return `back_up_rows` with this `backup`; `form` is applied to the functions of a user."""
+    names: dict[str, Any] = {"back_up_row": form(backup.function)}
+    if (terms := backup.terms) is not None and backup.compiled:
+        names |= {"HAS_TERMS": True, "HAS_LEVEL": terms.has_level}
+        names |= {"compute_terms": terms.compute, "back_up_with_terms": terms.back_up}
+    return bind(back_up_rows, **names)
 
 
 @typeof_impl.register(Loops)

@@ -81,6 +81,11 @@ class Trigger:
     def _parameters(self) -> int:
         return self.function.__code__.co_argcount
 
+    @property
+    def is_built_in(self) -> bool:
+        """Whether the trigger is one of this package, whose two forms give the same result."""
+        return self.function.__module__.startswith("belated.")
+
     def __repr__(self) -> str:
         return self.function.__name__
 
@@ -92,6 +97,11 @@ class Trigger:
         return bool(self.function(*arguments[-self._parameters :]))
 
     @cached_property
+    def plain_callback(self) -> Callback:
+        """Function that evaluates the trigger for a `TriggerCall` as plain Python."""
+        return interpret(bind(is_due, plan_now=self))
+
+    @cached_property
     def callback(self) -> Callback:
         """Function that evaluates the trigger for a `TriggerCall`, and returns 1 or 0.
 
@@ -99,7 +109,7 @@ class Trigger:
         trigger, so that the engine is compiled only once.
         """
         if not self.compiled:
-            return interpret(bind(is_due, plan_now=self))
+            return self.plain_callback
         function = inlined(self.function)
         if self._parameters == 1:
             alone = function
