@@ -4,14 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from belated.compiled import JIT, as_plain, budget, is_ready
+from belated.compiled import as_plain
 from belated.episode import Ints
-from belated.learner.backup import Backup
+from belated.learner.backup import as_backup
 from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
 from belated.learner.maturity import MICROSECONDS
-from belated.learner.planning.loops import has_loops, is_built_in, loops_of, plain_loops
+from belated.learner.planning.form import Form
+from belated.learner.planning.loops import NO_RULE, plain_loops
 from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
@@ -69,6 +70,9 @@ class Instance:
         self.state = empty_state(problem) if state is None else state
         self.planned_at = planned_at
         self.planned_us = planned_us
+        self._rule = NO_RULE if problem.algorithm.planner is not None else problem.backup_rule
+        known = self._rule if as_backup(self._rule.backup).compiled else NO_RULE
+        self._form = Form(known, self.state.table.q.size, absorb, plan_now)
 
     @property
     def nbytes(self) -> int:
@@ -157,7 +161,9 @@ class Instance:
         )
         done = 0
         while True:
-            done = absorb(self.config, self.state, done, *arrays, transitions, delayed)
+            record = LearnerRecord(self.config, self.state)
+            add = self._form.kernel(absorb)
+            done = add(self._form.loops(record), record, done, *arrays, transitions, delayed)
             if done == feedback.steps.size:
                 return
             self.state = with_room_for(self.state, 1)
@@ -179,24 +185,20 @@ class Instance:
             self._plan_with(base.planner)
             finish_plan(self.config, self.state, refresh, mean_delay)
         else:
-            backup = self.problem.backup_rule.backup
-            assert isinstance(backup, Backup)
-            self._plan_rows(backup, refresh, mean_delay)
+            self._plan_rows(refresh, mean_delay)
         clear(self.state.changed)
 
-    def _plan_rows(self, backup: Backup, refresh: bool, mean_delay: float) -> None:
-        """Compute a plan by rows, as plain Python while nothing is compiled."""
-        record, work = LearnerRecord(self.config, self.state), self.state.scratch.work
-        small = self.state.table.q.size <= budget.MAX_CALL and is_built_in(backup)
-        if JIT and small and not (is_ready(plan_now) and has_loops(backup)):
-            begun = int(work[0])
-            limit = begun + budget.remaining()
-            done = as_plain(plan_now)(plain_loops(backup), record, refresh, mean_delay, limit)
-            budget.spend(int(work[0]) - begun)
-            if done:
-                return
-        plan = plan_now if backup.compiled else as_plain(plan_now)
-        plan(loops_of(backup, record), record, refresh, mean_delay, UNLIMITED)
+    def _plan_rows(self, refresh: bool, mean_delay: float) -> None:
+        """Compute a plan by rows; it may begin as plain Python and go on compiled."""
+        record, form, rule = LearnerRecord(self.config, self.state), self._form, self._rule
+        if not as_backup(rule.backup).compiled:
+            as_plain(plan_now)(plain_loops(rule), record, refresh, mean_delay, UNLIMITED)
+            return
+        complete = False
+        while not complete:
+            plan = form.kernel(plan_now)
+            complete = plan(form.loops(record), record, refresh, mean_delay, form.limit())
+            form.count(int(self.state.scratch.work[0]))
 
     def _plan_with(self, planner: Any) -> None:
         """Compute a plan with the `plan` method of `planner`, and store it in `state.table`."""

@@ -24,7 +24,7 @@ from belated.learner.updaters.updater import Updater
 from belated.options import LearnerOptions, option_values
 from belated.worklist import Worklist, members, put_members
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Version number of the snapshot format."""
 
 SCRATCH: Final = ("changed", "scratch")
@@ -33,7 +33,7 @@ SCRATCH: Final = ("changed", "scratch")
 GROWING: Final = frozenset(
     (
         *("counts.succ", "counts.m", "counts.link_row", "counts.link_next"),
-        *("inbox.row", "inbox.successor", "inbox.reward"),
+        "own.queue",
     )
 )
 """Names of the arrays that may be longer in a saved state than in a state without observations. A
@@ -264,11 +264,7 @@ def check_learner(state: LearnerState, problem: LearningProblem) -> None:
     """Raise ValueError if the arrays of `state` cannot be those of a learner of `problem`."""
     S, A = problem.shape.states, problem.shape.actions
     check_counts(state.counts, S, A)
-    inbox, table = state.inbox, state.table
-    check_same_size(inbox.row, inbox.successor, inbox.reward)
-    check_range("inbox.row", inbox.row, 0, problem.rows - 1)
-    check_range("inbox.successor", inbox.successor, 0, S - 1)
-    check_range("inbox.used", inbox.used, 0, inbox.row.size)
+    table = state.table
     check_range("actions of the plan", table.actions, 0, A - 1)
     check_range("order of the plan", table.order, 0, S - 1)
     check_range("epoch_counts", state.epoch_counts, 0, LARGEST)
@@ -277,15 +273,9 @@ def check_learner(state: LearnerState, problem: LearningProblem) -> None:
     check_range("plan due", state.numbers[PLAN_DUE], 0, 1)
     for sums in (state.reward_sums.n, state.reward_sums.total, state.reward_sums.squares):
         check_range("reward_sums", sums, 0, LARGEST)
-    check_range("memory.n", state.memory.n, 0, LARGEST)
-    for name, array in (
-        ("inbox.reward", inbox.reward),
-        ("memory.total", state.memory.total),
-        ("memory.squares", state.memory.squares),
-        ("memory.beta", state.memory.beta),
-        ("rewards of the learner", state.rewards),
-    ):
-        check_finite(name, array)
+    check_finite("rewards of the learner", state.rewards)
+    if problem.algorithm.stepwise and (hooks := problem.backup_rule.hooks) is not None:
+        hooks.check(state.own, problem.shape)
     if problem.algorithm.planner is None:  # otherwise the values are those of a user's planner
         for name in ("v", "top", "low"):
             check_finite(f"{name} of the plan", getattr(table, name))

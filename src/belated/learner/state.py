@@ -15,14 +15,7 @@ from belated.compiled import JIT
 from belated.episode import Bools, Floats, Shape
 from belated.learner.backup import Backup, RowTerms
 from belated.learner.bases.base import Reads
-from belated.learner.bases.q_learning import (
-    Inbox,
-    QMemory,
-    empty_inbox,
-    empty_memory,
-    initialise_values,
-    with_inbox_room,
-)
+from belated.learner.bases.hooks import OwnState, empty_own_state, with_queue_room
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.problem import LearningProblem
@@ -121,14 +114,13 @@ class LearnerState(NamedTuple):
     # Observed
     counts: Counts  # N' and M'
     reward_sums: RewardSums  # sums of observed rewards; empty if rewards are known
-    inbox: Inbox  # steps not yet processed by a stepwise base; empty for other bases
+    own: OwnState  # state of a base with hooks
     exploration: Exploration  # counts of the exploration rule, and the mask of actions to explore
 
     # Planned
     rewards: Floats  # (H, S * A) known or estimated rewards
     table: PlanTable
     epoch_counts: NDArray[np.int64]  # (rows) counts at the last plan
-    memory: QMemory  # variables of a stepwise base; empty for other bases
     alpha: Floats  # (1) alpha of lazy updating in this epoch; infinity is active updating
     numbers: NDArray[np.int64]  # (3) PLANS, PLAN_DUE and SINCE_PLAN; or (5) with OWN and EPOCH
 
@@ -228,20 +220,20 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     alpha = updater.lazy_alpha()
     exploration = updater.exploration(shape, base.exploration_rate)
     table = empty_table(shape)
-    if base.stepwise:
-        initialise_values(problem.backup_rule.constants, table.q, table.v)
+    hooks = None if base.planner is not None else problem.backup_rule.hooks
+    if hooks is not None:
+        hooks.initialise(problem.backup_rule.constants, table.q, table.v)
         if shape.is_restricted:
             table.q[:] = np.where(np.isnan(shape.fixed_values), table.q, shape.fixed_values)
             table.v[:, shape.is_terminal] = 0.0
     return LearnerState(
         counts=empty_counts(shape, stages),
         reward_sums=empty_sums(reward_rows),
-        inbox=empty_inbox(H if base.stepwise else 0),
+        own=empty_own_state(hooks, H),
         exploration=exploration or no_exploration(shape, base.exploration_rate),
         rewards=problem.initial_rewards(),
         table=table,
         epoch_counts=np.zeros(rows, np.int64),
-        memory=empty_memory(rows if base.stepwise else 0),
         alpha=np.array([alpha if isinstance(alpha, float) else np.inf]),
         numbers=np.zeros(EPOCH + 1 if alpha is None else SINCE_PLAN + 1, np.int64),
         touched=empty_worklist(groups=stages, items=rows),
@@ -303,5 +295,5 @@ def configure(problem: LearningProblem, instance: int) -> Config:
 
 def with_room_for(state: LearnerState, steps: int) -> LearnerState:
     """Return `state` with free capacity for `steps` more steps of feedback, enlarged if needed."""
-    inbox = with_inbox_room(state.inbox, steps) if state.memory.n.size else state.inbox
-    return state._replace(counts=with_room(state.counts, steps), inbox=inbox)
+    counts, own = with_room(state.counts, steps), with_queue_room(state.own, steps)
+    return state._replace(counts=counts, own=own)

@@ -6,10 +6,8 @@ plan becomes due when the count of a row has grown by a given factor since the l
 
 from belated.compiled import dereference, inlined, kernel, reference
 from belated.episode import Floats, Ints
-from belated.learner.bases.q_learning import learn, post
 from belated.learner.counts import add, has_room
 from belated.learner.exploration import count_visit
-from belated.learner.planning.greedy import choose_actions
 from belated.learner.planning.loops import Loops
 from belated.learner.planning.rows import plan_rows
 from belated.learner.rewards import add_reward, update_rewards
@@ -51,21 +49,32 @@ def absorb_transition(config: Config, state: LearnerState, h: int, s: int, a: in
 
 @inlined
 def absorb_delayed(
-    config: Config, state: LearnerState, h: int, s: int, a: int, y: int, reward: float
+    loops: Loops,
+    pointer: LearnerRecord,
+    config: Config,
+    state: LearnerState,
+    h: int,
+    s: int,
+    a: int,
+    y: int,
+    reward: float,
 ) -> None:
     """Process the delayed part of a step, and check whether a plan is now due.
 
     The transition must have been added before, with `absorb_transition`. The delayed part consists
     of up to three items: the reward, if rewards are unknown; the visit, if the exploration rule
-    counts visits; and the step itself, if the base learns from single steps.
+    counts visits; and the step itself, if the base has hooks.
 
     Parameters
     ----------
+    loops : Loops
+        Functions of the base.
+    pointer : LearnerRecord
+        Pointer to the record of `config` and `state`.
     config : Config
         Configuration of the learner.
     state : LearnerState
-        State of the learner, changed in place; its queue of steps, `state.inbox`, must have free
-        capacity.
+        State of the learner, changed in place; the queue of the base must have free capacity.
     h, s, a, y : int
         Step, state, action and next state.
     reward : float
@@ -84,13 +93,13 @@ def absorb_delayed(
         count_visit(state.exploration, config.fixed, h, s, a, state.changed)
     if config.stepwise:
         known = state.rewards[h, s * A + a]
-        post(state.inbox, row, y, reward if config.unknown_rewards else known)
+        loops.absorb(pointer, row, y, reward if config.unknown_rewards else known)
 
 
 @kernel
 def absorb(
-    config: Config,
-    state: LearnerState,
+    loops: Loops,
+    record: LearnerRecord,
     first: int,
     steps: Ints,
     states: Ints,
@@ -104,10 +113,10 @@ def absorb(
 
     Parameters
     ----------
-    config : Config
-        Configuration of the learner.
-    state : LearnerState
-        State of the learner, changed in place.
+    loops : Loops
+        Functions of the base.
+    record : LearnerRecord
+        Record of the learner, whose state is changed in place.
     first : int
         Index, in the following arrays, of the first step to add.
     steps, states, actions, successors : Ints
@@ -125,16 +134,18 @@ def absorb(
         Index of the first step that was not added for lack of capacity, or the number of steps if
         all were added.
     """
+    config, state, pointer = record.config, record.state, reference(record)
     for i in range(first, steps.size):
         if transitions and not has_room(state.counts, 1):
             return i
-        if delayed and config.stepwise and state.inbox.used[0] == state.inbox.row.size:
+        if delayed and config.stepwise and state.own.queued[0] == len(state.own.queue):
             return i
         h, s, a, y = steps[i], states[i], actions[i], successors[i]
         if transitions:
             absorb_transition(config, state, h, s, a, y)
         if delayed:
-            absorb_delayed(config, state, h, s, a, y, rewards[i] if rewards.size > 0 else 0.0)
+            reward = rewards[i] if rewards.size > 0 else 0.0
+            absorb_delayed(loops, pointer, config, state, h, s, a, y, reward)
     return steps.size
 
 
@@ -253,9 +264,7 @@ def make_plan(
     if state.scratch.progress[NEXT_STEP] == 0:
         start_plan(config, state, refresh)
     if config.stepwise:
-        learn(config.constants, state.inbox, state.memory, state.table.q, state.table.v)
-        for h in range(state.table.actions.shape[0]):
-            choose_actions(config, state, plan, h)
+        loops.plan(pointer, plan)
     else:
         every_row = not config.incremental or state.numbers[PLANS] == 0
         if not plan_rows(loops, pointer, plan, every_row, limit):

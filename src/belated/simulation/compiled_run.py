@@ -2,26 +2,19 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import JIT, as_plain, budget, is_ready
+from belated.compiled import JIT
 from belated.delays.laws import longest_delay
 from belated.delays.selector import Selector
 from belated.episode import Floats, Ints
 from belated.exact.incremental import world_arrays
 from belated.exact.values import optimal_table
-from belated.learner.backup import Backup, as_backup
-from belated.learner.planning.loops import (
-    Loops,
-    has_loops,
-    is_built_in,
-    loops_of,
-    plain_loops,
-)
-from belated.learner.planning.rows import UNLIMITED
+from belated.learner.backup import as_backup
+from belated.learner.planning.form import Form
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, LearnerRecord, configure, with_room_for
 from belated.learner.status import share_in_flight
@@ -270,8 +263,6 @@ class Player:
             Results of these episodes.
         """
         problem, truth = self.problem, self.truth
-        backup = problem.backup_rule.backup
-        assert isinstance(backup, Backup)
         episodes, pieces = len(delays), delays.shape[1] // self.selector.groups
         config = configure(problem, instance)
         rule = problem.trigger_rule or TriggerRule(no_trigger).checked()
@@ -289,15 +280,17 @@ class Player:
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
         gaps = np.zeros(episodes)
         alphas = np.zeros(episodes if config.auto_alpha else 0)
-        form = Form(rule.trigger, backup, LearnerRecord(config, run.learner))
+        record = LearnerRecord(config, run.learner)
+        trigger, rows = rule.trigger, record.state.table.q.size
+        form = Form(problem.backup_rule, rows, engine.advance, built_in=trigger.is_built_in)
         done = 0
         block = 32
         while done < episodes:
             part = slice(done, min(done + block, episodes))
             began = time.perf_counter()
-            advance, *functions = form.functions()
-            played = advance(
-                *functions,
+            played = form.kernel(engine.advance)(
+                form.loops(record),
+                form.pick(trigger.plain_callback, lambda: trigger.callback),
                 config,
                 options,
                 truth,
@@ -308,6 +301,7 @@ class Player:
                 engine.Outputs(gaps[part], alphas[part], policies[part]),
                 form.limit(),
             )
+            form.count(int(record.state.scratch.work[0]))
             took = time.perf_counter() - began
             if played < part.stop - part.start:
                 run = self._with_room(run, pieces)
@@ -331,46 +325,3 @@ class Player:
         new_rows = np.zeros(queue.actions.size if run.new_rows.size else 0, np.int64)
         new_rows[: run.new_rows.size] = run.new_rows
         return run._replace(learner=learner, queue=queue, new_rows=new_rows)
-
-
-class Form:
-    """Form in which the engine runs: plain Python at first, if nothing is compiled yet.
-
-    Parameters
-    ----------
-    trigger : Trigger
-        Trigger of the updater.
-    backup : Backup
-        Backup of the base.
-    record : LearnerRecord
-        Record of the learner, whose `Scratch.work` counts the work.
-    """
-
-    def __init__(self, trigger: Trigger, backup: Backup, record: LearnerRecord) -> None:
-        self.trigger = trigger
-        self.backup = backup
-        self.record = record
-        may_be_plain = (
-            JIT
-            and record.state.table.q.size <= budget.MAX_CALL
-            and trigger.is_built_in
-            and is_built_in(backup)
-        )
-        self.plain = may_be_plain and not (is_ready(engine.advance) and has_loops(backup))
-        self.counted = 0
-
-    def functions(self) -> tuple[Any, Loops, Any]:
-        """Return the function that plays episodes, and its first two arguments."""
-        if self.plain:
-            work = int(self.record.state.scratch.work[0])
-            budget.spend(work - self.counted)
-            self.counted = work
-            self.plain = budget.remaining() > 0
-        if self.plain:
-            return as_plain(engine.advance), plain_loops(self.backup), self.trigger.plain_callback
-        loops = loops_of(self.backup, self.record)
-        return engine.advance, loops, self.trigger.callback
-
-    def limit(self) -> int:
-        """Return the work, counted in `Scratch.work`, at which the form may change."""
-        return self.counted + budget.remaining() if self.plain else UNLIMITED

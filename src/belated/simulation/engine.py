@@ -213,11 +213,11 @@ def send(
 
 
 @inlined
-def receive(config: Config, run: RunState) -> None:
+def receive(loops: Loops, pointer: LearnerRecord, config: Config, run: RunState) -> None:
     """Move the first feedback in the queue of `run` to the learner.
 
-    `config` is the configuration of the learner. The queue must not be empty, and the learner must
-    have free capacity for the feedback.
+    `pointer` is that of the record of the learner, and `config` its configuration. The queue must
+    not be empty, and the learner must have free capacity for the feedback.
     """
     queue, learner = run.queue, run.learner
     H = run.actions.size
@@ -235,7 +235,7 @@ def receive(config: Config, run: RunState) -> None:
         if not config.late_rewards:
             absorb_transition(config, learner, first + j, s, a, y)
         reward = queue.rewards[slot, j] if config.unknown_rewards else 0.0
-        absorb_delayed(config, learner, first + j, s, a, y, reward)
+        absorb_delayed(loops, pointer, config, learner, first + j, s, a, y, reward)
         if run.new_rows.size > 0:
             note_row(config, run, first + j, s, a)
     run.tally[ARRIVED] += 1
@@ -464,9 +464,9 @@ def advance(
         while has_arrived(run.queue, k):
             if not config.late_rewards and not has_room(learner.counts, H):
                 return i
-            if config.stepwise and learner.inbox.used[0] + H > learner.inbox.row.size:
+            if config.stepwise and learner.own.queued[0] + H > len(learner.own.queue):
                 return i
-            receive(config, run)
+            receive(loops, pointer, config, run)
         if options.triggered:
             evaluate_trigger(trigger, config, options, learner, run)
         tally[ARRIVED] = 0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from belated.check import check_choice, check_number
 from belated.episode import Ints, Shape
 from belated.learner.backup import Backup, Function
+from belated.learner.bases.hooks import Hooks
 
 if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
@@ -65,6 +66,8 @@ class BackupRule(NamedTuple):
     kept_samples: int = 0
     """Numbers of each row that the backup draws once for a plan if counts are pooled, and keeps in
     `stage.samples`. The array is empty if counts are not pooled, or if it would be too large."""
+    hooks: Hooks | None = None
+    """Functions of a base that owns state and learns from single steps; see `stepwise`."""
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,10 @@ import math
 from belated.compiled import inlined, kernel
 from belated.learner.backup import Row, Stage, mean
 
+MIN_DISTANCE = 1e-6
+"""Distance of V from the threshold, relative to max V - <P^, V>, at which a state is certainly on
+one side of it. Rounding errors are smaller by many orders of magnitude."""
+
 MIN_SQUARES = 1e-200
 """Weighted sum of squared deviations of V below which they are treated as 0."""
 
@@ -117,6 +121,77 @@ def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
 
 
 @inlined
+def is_support(
+    stage: Stage, row: Row, centre: float, limits: tuple[float, float], zeros: tuple[float, float]
+) -> bool:
+    """Return whether a subset of the next states is certainly the support of the maximiser.
+
+    It is if the expression whose sign decides about a state is positive in the subset and negative
+    elsewhere. It must differ clearly from 0 in every state, so that rounding has no influence.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    centre : float
+        Mean of the next value, <P^, V>.
+    limits : tuple[float, float]
+        Smallest x = V - centre in the subset, of unobserved states and of observed ones.
+    zeros : tuple[float, float]
+        x at which the expression is 0, for unobserved states and for observed ones.
+
+    Returns
+    -------
+    bool
+        Whether no x is close to its zero, or between its zero and its limit.
+    """
+    margin = MIN_DISTANCE * (stage.top - centre)
+    low, high = min(limits[0], zeros[0] - margin), max(limits[0], zeros[0] + margin)
+    between = 0
+    for y in range(stage.v.size):
+        x = stage.v[y] - centre
+        between += (x >= low) & (x < high)
+    low_observed = min(limits[1], zeros[1] - margin)
+    high_observed = max(limits[1], zeros[1] + margin)
+    for j in range(row.lo, row.hi):
+        x = stage.v[row.succ[j]] - centre
+        between -= (x >= low) & (x < high)
+        if low_observed <= x < high_observed:
+            return False
+    return between == 0
+
+
+@inlined
+def level_of_support(stage: Stage, centre: float, limit: float, zero: float) -> float:
+    """Return a number such that unobserved states with V below it have no effect on the maximum.
+
+    The support of the maximiser is known to be certain; see `is_support`.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step; `stage.top` is their maximum.
+    centre : float
+        Mean of the next value, <P^, V>.
+    limit, zero : float
+        Elements of the arguments `limits` and `zeros` of `is_support` for unobserved states.
+
+    Returns
+    -------
+    float
+        The level, at least `centre`. While V of a state remains below it, the state is not in the
+        support, and this remains certain.
+    """
+    margin = MIN_DISTANCE * (stage.top - centre)
+    low = min(limit, zero - margin)  # as in `is_support`
+    level = centre + (low - margin)
+    # rounding is monotone, so that V - centre < low for every V below the level
+    return max(centre, level) if level - centre < low else centre
+
+
+@inlined
 def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tuple[float, float]:
     """Return the largest <p, V> over the probability vectors p in the chi-squared ball of a row.
 
@@ -155,6 +230,7 @@ def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tup
     # Thresholds of x = V - centre; states below them are removed.
     min_unobserved, min_observed = 0.0, -math.inf
     gain = 0.0
+    level = centre
     for _ in range(stage.v.size):
         # Moments of the remaining states.
         total, mean_x, squares, lowest_unobserved = weighted_moments(
@@ -181,10 +257,13 @@ def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tup
         zero = mean_x - removed / (total * t)  # x at which t (x - mean_x) + shift = 0
         zero_observed = zero - 1.0 / t
         if lowest_unobserved >= zero and lowest >= zero_observed:
+            limits = min_unobserved, min_observed
+            if is_support(stage, row, centre, limits, (zero, zero_observed)):
+                level = level_of_support(stage, centre, min_unobserved, zero)
             break
         min_unobserved = max(min_unobserved, zero)
         min_observed = max(min_observed, zero_observed)
-    return max(centre, min(best, centre + gain)), centre
+    return max(centre, min(best, centre + gain)), level
 
 
 @kernel

@@ -27,13 +27,16 @@ from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from belated.check import check_choice
-from belated.compiled import inlined, kernel
+from belated.check import check_choice, check_finite, check_range
+from belated.compiled import dereference, inlined
 from belated.episode import Floats, Shape
 from belated.learner.bases.base import BackupRule, Base, Proof
 from belated.learner.bases.epsilon_greedy import zero
+from belated.learner.bases.hooks import Hooks, OwnState
+from belated.learner.planning.greedy import choose_actions, first_best
+from belated.learner.state import PLANS, LearnerRecord
+from belated.worklist import put
 
 BONUSES: Final = ("hoeffding", "bernstein")
 
@@ -48,52 +51,19 @@ class QParameters(NamedTuple):
     lower: float  # sqrt(H^7 S A) times `log`
 
 
-class Inbox(NamedTuple):
-    """Queue of steps that have arrived but have not been learnt, in order of arrival."""
+class Memory(NamedTuple):
+    """Statistics of each row (h, s, a), besides Q_h(s, a): parts of `OwnState.numbers`."""
 
-    row: NDArray[np.int64]  # (capacity) index (h * S + s) * A + a
-    successor: NDArray[np.int32]  # (capacity) next state
-    reward: NDArray[np.float64]  # (capacity)
-    used: NDArray[np.int64]  # (1) number of steps in the queue
-
-
-class QMemory(NamedTuple):
-    """Statistics of each row (h, s, a) that Q-learning stores in addition to Q_h(s, a)."""
-
-    n: NDArray[np.int64]  # t, the number of steps learnt
-    total: NDArray[np.float64]  # sum of V_{h+1} at the successors, each when it was learnt
-    squares: NDArray[np.float64]  # sum of the squares of these V_{h+1}
-    beta: NDArray[np.float64]  # beta_t of UCB-B
+    n: Floats  # t, the number of steps learnt
+    total: Floats  # sum of V_{h+1} at the successors, each when it was learnt
+    squares: Floats  # sum of the squares of these V_{h+1}
+    beta: Floats  # beta_t of UCB-B
 
 
-def empty_inbox(capacity: int) -> Inbox:
-    """Return an empty queue of steps with the given `capacity`."""
-    return Inbox(
-        row=np.zeros(capacity, np.int64),
-        successor=np.zeros(capacity, np.int32),
-        reward=np.zeros(capacity),
-        used=np.zeros(1, np.int64),
-    )
-
-
-def with_inbox_room(inbox: Inbox, steps: int) -> Inbox:
-    """Return `inbox`, or a copy with more capacity if there is no space for `steps` more steps.
-
-    The capacity of a copy is twice the old capacity plus `steps`.
-    """
-    size = inbox.row.size
-    if inbox.used[0] + steps <= size:
-        return inbox
-    larger = empty_inbox(2 * size + steps)
-    for name in Inbox._fields:
-        old = getattr(inbox, name)
-        getattr(larger, name)[: old.size] = old
-    return larger
-
-
-def empty_memory(rows: int) -> QMemory:
-    """Return the statistics that Q-learning stores for `rows` rows, all zero."""
-    return QMemory(np.zeros(rows, np.int64), np.zeros(rows), np.zeros(rows), np.zeros(rows))
+# Columns of `OwnState.queue`:
+ROW: Final = 0  # index (h * S + s) * A + a
+SUCCESSOR: Final = 1  # next state
+REWARD: Final = 2
 
 
 def initialise_values(constants: Floats, q: Floats, v: Floats) -> None:
@@ -117,37 +87,38 @@ def initialise_values(constants: Floats, q: Floats, v: Floats) -> None:
     v[H] = 0.0
 
 
-@inlined
-def post(inbox: Inbox, row: int, successor: int, reward: float) -> None:
-    """Append a step to the queue `inbox`, which must have free capacity.
-
-    Parameters
-    ----------
-    inbox : Inbox
-        Queue of steps to learn; changed in place.
-    row : int
-        Index (h * S + s) * A + a of the step, state and action.
-    successor : int
-        Next state.
-    reward : float
-        Reward of the step.
-    """
-    at = inbox.used[0]
-    inbox.row[at] = row
-    inbox.successor[at] = successor
-    inbox.reward[at] = reward
-    inbox.used[0] = at + 1
+def absorb_step(pointer: LearnerRecord, row: int, successor: int, reward: float) -> int:
+    """Append a step to the queue of steps to learn; see `Hooks.absorb`."""
+    own = dereference(pointer).state.own
+    at = own.queued[0]
+    own.queue[at, ROW] = row
+    own.queue[at, SUCCESSOR] = successor
+    own.queue[at, REWARD] = reward
+    own.queued[0] = at + 1
+    return 0
 
 
 @inlined
-def bonus_of(p: QParameters, memory: QMemory, row: int, v: float, rate: float, H: int) -> float:
+def memory_of(numbers: Floats) -> Memory:
+    """Return the statistics in the `numbers` of the base's own state."""
+    rows = numbers.size // 4
+    return Memory(
+        numbers[:rows],
+        numbers[rows : 2 * rows],
+        numbers[2 * rows : 3 * rows],
+        numbers[3 * rows :],
+    )
+
+
+@inlined
+def bonus_of(p: QParameters, memory: Memory, row: int, v: float, rate: float, H: int) -> float:
     """Return the bonus b_t of a row and update the statistics of the row.
 
     Parameters
     ----------
     p : QParameters
         Constants of Q-learning.
-    memory : QMemory
+    memory : Memory
         Statistics of all rows, changed in place. The count t of the row already includes the step
         that is being learnt.
     row : int
@@ -179,43 +150,49 @@ def bonus_of(p: QParameters, memory: QMemory, row: int, v: float, rate: float, H
     return bonus
 
 
-@kernel
-def learn(constants: Floats, inbox: Inbox, memory: QMemory, q: Floats, v: Floats) -> None:
-    """Update Q and V with every step in the queue `inbox`, then empty the queue.
+def learn_steps(pointer: LearnerRecord, plan: int) -> int:
+    """Update Q, V and the actions with every step in the queue, then empty the queue.
 
-    These are Algorithms 1 and 2 of Jin et al. 2018.
-
-    Parameters
-    ----------
-    constants : Floats
-        Fields of `QParameters`.
-    inbox : Inbox
-        Queue of steps to learn; changed in place.
-    memory : QMemory
-        Statistics of all rows; changed in place.
-    q : Floats
-        Values Q_h(s, a) of shape (H, S * A); changed in place.
-    v : Floats
-        Values V_h(s) of shape (H + 1, S); changed in place.
+    These are Algorithms 1 and 2 of Jin et al. 2018. See `Hooks.plan`.
     """
-    H, S = v.shape[0] - 1, v.shape[1]
-    A = q.shape[1] // S
+    record = dereference(pointer)
+    config, state = record.config, record.state
+    q, v, actions = state.table.q, state.table.v, state.table.actions
+    own, constants, memory = state.own, config.constants, memory_of(state.own.numbers)
+    H, S = actions.shape
+    A = config.actions
     p = QParameters(constants[0], constants[1], constants[2], constants[3], constants[4])
-    for i in range(inbox.used[0]):
-        row = inbox.row[i]
+    for i in range(own.queued[0]):
+        row = int(own.queue[i, ROW])
         h = row // (S * A)
         cell = row - h * S * A
         s = cell // A
-        memory.n[row] += 1
+        memory.n[row] += 1.0
         rate = (H + 1.0) / (H + memory.n[row])
-        v_next = v[h + 1, inbox.successor[i]]
+        v_next = v[h + 1, int(own.queue[i, SUCCESSOR])]
         bonus = bonus_of(p, memory, row, v_next, rate, H)
-        q[h, cell] = (1.0 - rate) * q[h, cell] + rate * (inbox.reward[i] + v_next + bonus)
-        best = q[h, s * A]
-        for a in range(1, A):
-            best = max(best, q[h, s * A + a])
-        v[h, s] = min(float(H - h) if p.tight else float(H), best)
-    inbox.used[0] = 0
+        target = own.queue[i, REWARD] + v_next + bonus
+        q[h, cell] = (1.0 - rate) * q[h, cell] + rate * target
+        best = first_best(q[h], s * A, A)
+        v[h, s] = min(float(H - h) if p.tight else float(H), q[h, s * A + best])
+        if best != actions[h, s] and not config.random_ties:
+            actions[h, s] = best
+            put(state.changed, h, h * S + s)
+    own.queued[0] = 0
+    if config.random_ties or state.numbers[PLANS] == 0:
+        for h in range(H):
+            choose_actions(config, state, plan, h)
+    return 0
+
+
+def check_own_state(own: OwnState, shape: Shape) -> None:
+    """Raise ValueError if `own`, which comes from a snapshot, cannot be that of Q-learning."""
+    H, S, A = shape.table
+    check_range("own.queued", own.queued, 0, len(own.queue))
+    check_range("rows of own.queue", own.queue[:, ROW], 0, H * S * A - 1)
+    check_range("successors of own.queue", own.queue[:, SUCCESSOR], 0, S - 1)
+    check_finite("own.queue", own.queue)
+    check_finite("own.numbers", own.numbers)
 
 
 @dataclass(frozen=True)
@@ -272,4 +249,12 @@ class QLearning(Base):
             log=log,
             lower=math.sqrt(float(H**7 * S * A)) * log,
         )
-        return BackupRule(zero, np.array(parameters), reads="successors")
+        hooks = Hooks(
+            absorb_step,
+            learn_steps,
+            initialise_values,
+            check_own_state,
+            size=4 * H * S * A,
+            width=3,
+        )
+        return BackupRule(zero, np.array(parameters), reads="successors", hooks=hooks)

@@ -10,13 +10,16 @@ from types import FunctionType
 from typing import Any, Final, NamedTuple
 
 import numba
+import numpy as np
 from numba.core.errors import NumbaError
 from numba.extending import typeof_impl
 
-from belated.compiled import bind, compile_callback, dereference, inlined, interpret
+from belated.compiled import JIT, bind, compile_callback, dereference, inlined, interpret
 from belated.compiled.cache import cache_of
 from belated.episode import Floats
-from belated.learner.backup import Backup, Pair, Row, Stage
+from belated.learner.backup import Backup, Pair, Row, Stage, as_backup
+from belated.learner.bases.base import BackupRule
+from belated.learner.bases.hooks import no_absorb, no_plan
 from belated.learner.compile_errors import compilation_error
 from belated.learner.state import Config, LearnerRecord, LearnerState
 
@@ -35,6 +38,12 @@ class Loops(NamedTuple):
 
     rows: Callable[[LearnerRecord, int, int, int], int]
     """`back_up_rows` with the backup of the base."""
+
+    absorb: Callable[[LearnerRecord, int, int, float], int]
+    """`Hooks.absorb`, called only if the base has hooks."""
+
+    plan: Callable[[LearnerRecord, int], int]
+    """`Hooks.plan`, called only if the base has hooks."""
 
 
 @inlined
@@ -139,19 +148,37 @@ def back_up_rows(pointer: LearnerRecord, h: int, plan: int, listed: int) -> int:
     return listed
 
 
-def loops_of(backup: Backup, record: LearnerRecord) -> Loops:
-    """Return the functions of a base with this `backup`, compiled if `backup` is compiled.
+def loops_of(rule: BackupRule, record: LearnerRecord) -> Loops:
+    """Return the functions of a base with this `rule`, compiled if its backup is compiled.
 
     `record` is the record of any learner: the types are the same for all. Raises CompilationError
     if the backup does not compile.
     """
-    return _compile(backup, numba.typeof(record)) if backup.compiled else plain_loops(backup)
+    backup = as_backup(rule.backup)
+    if not backup.compiled:
+        return plain_loops(rule)
+    absorb, plan = (no_absorb, no_plan) if rule.hooks is None else rule.hooks[:2]
+    return _compile(backup, absorb, plan, numba.typeof(record))
+
+
+def plain_loops(rule: BackupRule) -> Loops:
+    """Return the functions of a base with this `rule` as plain Python."""
+    absorb, plan = (no_absorb, no_plan) if rule.hooks is None else rule.hooks[:2]
+    return _interpret(as_backup(rule.backup), absorb, plan)
 
 
 @cache
-def plain_loops(backup: Backup) -> Loops:
-    """Return the functions of a base with this `backup` as plain Python."""
-    return Loops(interpret(_bind_rows(backup, interpret)))
+def _interpret(backup: Backup, absorb: Any, plan: Any) -> Loops:
+    return Loops(interpret(_bind_rows(backup, interpret)), interpret(absorb), interpret(plan))
+
+
+def no_backup(constants: Floats, stage: Stage, row: Row) -> float:
+    """Return 0; takes the place of a backup where no kernel calls it."""
+    return 0.0
+
+
+NO_RULE: Final = BackupRule(Backup(no_backup, JIT), np.zeros(1))
+"""Rule of a base that does not plan with kernels."""
 
 
 def is_built_in(backup: Backup) -> bool:
@@ -168,13 +195,20 @@ _ready: set[Backup] = set()
 
 
 @cache
-def _compile(backup: Backup, kind: Any) -> Loops:
-    signature = types.int64(types.CPointer(kind), types.int64, types.int64, types.int64)
+def _compile(backup: Backup, absorb: Any, plan: Any, kind: Any) -> Loops:
+    pointer, number = types.CPointer(kind), types.int64
     _ready.add(backup)
     try:
-        return Loops(compile_callback(_bind_rows(backup, inlined), signature))
+        rows = compile_callback(
+            _bind_rows(backup, inlined), number(pointer, number, number, number)
+        )
     except NumbaError as error:
         raise compilation_error("backup", backup.function, error) from error
+    return Loops(
+        rows,
+        compile_callback(absorb, number(pointer, number, number, types.float64)),
+        compile_callback(plan, number(pointer, number)),
+    )
 
 
 def _bind_rows(backup: Backup, form: Callable[[Any], Any]) -> FunctionType:

@@ -83,7 +83,7 @@ def plan_rows(loops: Loops, pointer: LearnerRecord, plan: int, every_row: bool, 
             return False
         h = progress[NEXT_STEP] - 1
         # 1. Compute the backups that can have changed.
-        if every_row or whole:
+        if every_row or whole or 4 * moved >= scratch.no_visits.size:  # most rows are stale
             scratch.stamp[0] += 1
             listed = list_every_row(scratch)
         else:
