@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from belated.compiled import interpreted
+from belated.compiled import interpret
 from belated.episode import Policy
 from belated.exact.values import (
     ALL_ALLOWED,
@@ -166,15 +166,15 @@ def test_compiled_and_interpreted_kernels_give_the_same_bits():
     ):
         tables = np.full((2, 6, 6), np.nan)
         kernel(*arrays, *rest, tables[0])
-        interpreted(kernel)(*arrays, *rest, tables[1])
+        interpret(kernel)(*arrays, *rest, tables[1])
         np.testing.assert_array_equal(tables[0], tables[1])
     v_next = np.random.default_rng(15).random(6)
     for h, s in np.ndindex(5, 6):
         for a in range(3):
             place = (*arrays, v_next, h, s, a)
-            assert q_value(*place) == interpreted(q_value)(*place)
+            assert q_value(*place) == interpret(q_value)(*place)
         place = (*arrays, policy.actions, policy.explore, 0.25, ALL_ALLOWED, v_next, h, s)
-        assert cell_value(*place) == interpreted(cell_value)(*place)
+        assert cell_value(*place) == interpret(cell_value)(*place)
 
 
 def test_one_marked_action_is_worth_what_playing_it_is():

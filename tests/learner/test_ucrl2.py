@@ -6,7 +6,7 @@ import pytest
 from scipy.optimize import linprog
 
 import belated as bl
-from belated.compiled import interpreted
+from belated.compiled import interpret
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage
 from belated.learner.bases.base import BackupRule
@@ -177,7 +177,7 @@ def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
 def test_compiled_and_interpreted_maxima_are_equal_to_the_bit() -> None:
     for v, m, eps in cases(200):
         stage, row = make(v, m)
-        assert max_over_l1_ball(stage, row, eps) == interpreted(max_over_l1_ball)(stage, row, eps)
+        assert max_over_l1_ball(stage, row, eps) == interpret(max_over_l1_ball)(stage, row, eps)
 
 
 def test_an_unknown_option_is_refused() -> None:

@@ -96,7 +96,7 @@ def _interpret(function: Any, known: dict[Any, Any]) -> Any:
 
 
 def _as_plain(value: Any, known: dict[Any, Any]) -> Any:
-    if callable(value) and (hasattr(value, "py_func") or value in PLAIN_FORMS):
+    if callable(value) and (hasattr(value, "py_func") or any(value is f for f in PLAIN_FORMS)):
         return _interpret(value, known)
     return value
 
