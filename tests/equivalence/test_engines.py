@@ -78,7 +78,7 @@ def test_a_longer_run_on_the_chain_gives_the_same_bits(
 ) -> None:
     runs = {
         planning: bl.simulate(
-            bl.chain(24),  # large enough for stages that are computed in part
+            bl.chain(24),
             base=base,
             updater=updater,
             delay=bl.delays.geometric(20),
@@ -132,9 +132,11 @@ def test_regret_is_the_sum_of_the_exact_gaps_of_the_policies_played() -> None:
 
 
 def test_the_comparison_notices_a_base_that_reads_more_than_it_declares() -> None:
-    class Secretive(bl.UCRL2):
+    class Secretive(bl.Chi2_UCRL):
         def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
-            return super().backup_rule(shape, episodes)._replace(reads="successors")
+            rule = super().backup_rule(shape, episodes)
+            assert rule.reads == "everything"
+            return rule._replace(reads="successors")
 
     found = set()
     for seed in range(20):
@@ -142,7 +144,7 @@ def test_the_comparison_notices_a_base_that_reads_more_than_it_declares() -> Non
             np.random.default_rng(seed), states=5, actions=3, horizon=5, homogeneous=True
         )
         runs = every_way(
-            world, base=Secretive(scale=0.3), updater=bl.Active(), episodes=EPISODES, seed=seed
+            world, base=Secretive(scale=0.01, form="bonus"), updater=bl.Active(), episodes=EPISODES, seed=seed
         )
         found.add(difference(runs["compiled full"], runs["compiled incremental"]))
     assert found - {None}

@@ -13,9 +13,12 @@ from typer.testing import CliRunner
 import belated as bl
 from belated.cli.main import app
 from belated.compiled import JIT
-from belated.learner.backup import RowTerms, compile_batch, mean, unseen, variance
+from belated.learner.backup import mean, unseen, variance
 from belated.learner.bases import BackupRule
 from belated.learner.compile_errors import compilation_error
+from belated.learner.planning.loops import loops_of
+from belated.learner.problem import LearningProblem
+from belated.learner.state import LearnerRecord, configure, empty_state
 
 
 @bl.backup
@@ -73,7 +76,7 @@ def nameless(constants, stage, row):
     return misspelt_name + row.reward  # noqa: F821
 
 
-@bl.backup(elementwise=True)
+@bl.backup
 def swapped(constants, stage, row):
     return mean(row, stage)
 
@@ -92,8 +95,12 @@ def swapped(constants, stage, row):
 def test_a_mistake_in_a_backup_is_told_in_one_sentence_with_its_own_line(
     backup: bl.Backup, cause: str, has_line: bool
 ) -> None:
+    problem = LearningProblem(
+        shape=bl.Shape(2, 2, 2), base=Wordy(), updater=bl.Active(), rewards=None, episodes=1
+    )
+    record = LearnerRecord(configure(problem, 0), empty_state(problem))
     with pytest.raises(TypeError) as caught:
-        compile_batch(backup, 1)
+        loops_of(backup, record)
     line = inspect.getsourcelines(backup.function)[1] + 2
     where = f" (test_backup.py, line {line})" if has_line else ""
     name = backup.function.__name__
@@ -128,15 +135,3 @@ def test_the_cause_of_an_error_is_found_in_a_highlighted_message() -> None:
     )
     told = str(compilation_error("backup", misspelt.function, error))
     assert told == "The backup misspelt does not compile: Unknown attribute 'rewad' of type Row."
-
-
-@pytest.mark.parametrize("name", ["back_up_pair", "back_up_lanes"])
-@pytest.mark.parametrize("flags", [(True, False), (False, True)])
-def test_terms_whose_fields_do_not_fit_together_are_refused(
-    name: str, flags: tuple[bool, bool]
-) -> None:
-    has_level, has_hint = flags
-    terms = RowTerms(max, max, has_level, has_hint, **{name: max})
-    required = name == "back_up_lanes"
-    with pytest.raises(ValueError, match=f"{name} must have has_level={required} and has_hint"):
-        bl.Backup(wordy.function, True, terms=terms)
