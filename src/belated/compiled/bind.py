@@ -51,6 +51,10 @@ UNCACHED = "uncached"
 """End of the name of a function whose code must not be cached, because it has no digest."""
 
 
+LIBRARIES = ("belated", "math", "numba", "numpy")
+"""Packages whose functions are represented in a digest by their names alone."""
+
+
 def is_cacheable(function: Callable[..., Any]) -> bool:
     """Return whether compiled code of `function` may be cached on disk, where it has only its name.
 
@@ -125,39 +129,53 @@ def _facts(value: Any, seen: set[int]) -> list[str]:
     if isinstance(value, np.ndarray) and value.dtype != object:
         return [f"array {value.dtype} {value.shape} {sha256(value.tobytes()).hexdigest()}"]
     if isinstance(value, Mapping):
-        items = sorted(value.items())
-        return [line for item in items for line in (repr(item[0]), *_facts(item[1], seen))]
+        items = sorted(value.items(), key=lambda item: repr(item[0]))
+        return [fact for item in items for part in item for fact in _facts(part, seen)]
     if isinstance(value, tuple | list):
         return [type(value).__qualname__, *(fact for part in value for fact in _facts(part, seen))]
     if isinstance(value, CodeType):
         parts = (value.co_code, value.co_names, value.co_varnames, value.co_exceptiontable)
         return [repr(parts), *_facts(value.co_consts, seen)]
     if isinstance(value, type):
-        return [f"class {value.__module__}.{value.__qualname__}"]
-    if isinstance(value, types.BuiltinFunctionType | np.ufunc):
-        return [f"builtin {value.__name__}"]
+        members = [(name, each.value) for name, each in getattr(value, "__members__", {}).items()]
+        return [f"class {value.__module__}.{value.__qualname__}", *_facts(members, seen)]
     if isinstance(value, ModuleType):
         return [f"module {value.__name__} {getattr(value, '__version__', '')}"]
-    if isinstance(value, FunctionType):
+    if isinstance(value, types.BuiltinFunctionType | np.ufunc):
+        return [f"{type(value).__name__} {getattr(value, '__module__', '')}.{value.__name__}"]
+    if _is_of_library(value):
+        return [f"{value.__module__}.{value.__qualname__}"]
+    if isinstance(value, FunctionType) and not value.__name__.endswith(UNCACHED):
         return [] if id(value) in seen else _function_facts(value, seen | {id(value)})
     raise DigestError(f"{value!r} has no digest.")
 
 
+def _is_of_library(function: Any) -> bool:
+    """Return whether the code of `function` does not change while its qualified name stays."""
+    name = getattr(function, "__qualname__", "<locals>")
+    package = str(getattr(function, "__module__", "")).partition(".")[0]
+    return package in LIBRARIES and "<locals>" not in name and not name.endswith(UNCACHED)
+
+
 def _function_facts(function: FunctionType, seen: set[int]) -> list[str]:
-    package = (function.__module__ or "").partition(".")[0]
-    if package in ("belated", "numpy", "numba") and "<locals>" not in function.__qualname__:
-        return [f"{function.__module__}.{function.__qualname__}"]  # does not change in a process
-    lines = _facts(function.__code__, seen) + _facts(function.__defaults__, seen)
-    for cell in function.__closure__ or ():
-        lines += _facts(cell.cell_contents, seen)
-    for name in _names_of(function.__code__):
-        if name in function.__globals__:
-            found = function.__globals__[name]
-            lines += [name, *_facts(found, seen)]
-            if isinstance(found, ModuleType):
-                for attribute in _names_of(function.__code__):
-                    if hasattr(found, attribute):
-                        lines += [attribute, *_facts(getattr(found, attribute), seen)]
+    code, cells = function.__code__, function.__closure__ or ()
+    names = _names_of(code)
+    scope = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    scope |= {name: cell.cell_contents for name, cell in zip(code.co_freevars, cells, strict=True)}
+    defaults = function.__defaults__, function.__kwdefaults__
+    return _facts(code, seen) + _facts(defaults, seen) + _scope_facts(scope, names, seen)
+
+
+def _scope_facts(scope: Mapping[str, Any], names: list[str], seen: set[int]) -> list[str]:
+    """Return lines for the values in `scope`, and for the attributes `names` of its modules."""
+    lines = []
+    for name, value in sorted(scope.items()):
+        lines += [name, *_facts(value, seen)]
+        if not isinstance(value, ModuleType) or id(value) in seen:
+            continue
+        if value.__name__.partition(".")[0] not in LIBRARIES:
+            inner = {each: getattr(value, each) for each in names if hasattr(value, each)}
+            lines += _scope_facts(inner, names, seen | {id(value)})
     return lines
 
 
