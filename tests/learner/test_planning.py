@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.compiled import JIT, interpret, kernel, reference
+from belated.compiled import JIT, as_plain, interpret, kernel, reference
 from belated.episode import Floats
 from belated.learner.backup import Backup, Row, Stage, cap, mean
 from belated.learner.bases import BackupRule
@@ -90,9 +90,6 @@ def plan_record(loops, record, plan, every_row, limit):
     return plan_rows(loops, reference(record), plan, every_row, limit)
 
 
-plan_plain = interpret(plan_record)
-
-
 def plan_state(
     problem: LearningProblem,
     state: LearnerState,
@@ -105,7 +102,7 @@ def plan_state(
     backup = problem.backup_rule.backup
     assert isinstance(backup, Backup)
     record = LearnerRecord(configure(problem, 0), state)
-    run = plan_record if backup.compiled else plan_plain
+    run = plan_record if backup.compiled else as_plain(plan_record)
     return run(loops_of(backup, record), record, plan, all, limit)
 
 

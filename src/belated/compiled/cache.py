@@ -14,6 +14,7 @@ import os
 import pickle
 import shutil
 import stat
+import sys
 import tempfile
 import time
 import warnings
@@ -77,7 +78,12 @@ class DiskCache(NumbaCache):  # type: ignore[misc]
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store the compilation result `data` for the signature `sig`."""
+        """Store the compilation result `data` for the signature `sig`.
+
+        Code with addresses of this process, such as those of large global arrays, is not stored.
+        """
+        if data.library.has_dynamic_globals:
+            return
         content = dumps(Reducer.reduce(None, data))
         path = self._path(sig, data.target_context)
         with suppress(OSError):
@@ -112,8 +118,9 @@ def cache_of(function: Any) -> Any:
 
 @cache
 def digest_sources() -> str:
-    """Return the digest of what compiled code depends on: sources, numba and the processor."""
-    digest = sha256(f"{numba.__version__} {get_host_cpu_name()}".encode())
+    """Return the digest of what compiled code depends on: sources, versions and the processor."""
+    tag = sys.implementation.cache_tag
+    digest = sha256(f"{numba.__version__} {tag} {get_host_cpu_name()}".encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.relative_to(PACKAGE).parts[0] not in WITHOUT_KERNELS:
             digest.update(path.read_bytes())
