@@ -28,7 +28,7 @@ def twice(x):
     return step(step(x))
 
 
-twice.__module__ = "belated.example"  # functions of users are cached only as a part of these
+twice.__module__ = "belated.compiled.bind"  # functions of users are cached only as a part of these
 
 
 def function_of(source: str, **names: Any) -> FunctionType:
@@ -203,7 +203,7 @@ def step(x):
 def twice(x):
     return step(step(x))
 
-twice.__module__ = "belated.example"
+twice.__module__ = "belated.compiled.bind"
 AMOUNT = int(sys.argv[1])
 
 def add(x):
