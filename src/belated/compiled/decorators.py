@@ -81,7 +81,10 @@ class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
     def _compile_for_args(self, *args: Any, **kws: Any) -> Any:
         """Return a function for a call from Python for whose types nothing is in memory."""
         work = 1 + sum(argument.size for argument in args if isinstance(argument, np.ndarray))
-        if work <= min(budget.MAX_CALL, budget.remaining()) and not self.is_ready:
+        tuples = [argument for argument in args if isinstance(argument, tuple)]
+        takes_pointers = any(isinstance(part, CFunc) for each in tuples for part in each)
+        affordable = work <= min(budget.MAX_CALL, budget.remaining())
+        if affordable and not takes_pointers and not self.is_ready:
             budget.spend(work)
             return self.plain
         return super()._compile_for_args(*args, **kws)

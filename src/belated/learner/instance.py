@@ -1,5 +1,6 @@
 """Instance: one copy of a base with its own learner state."""
 
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from belated.learner.feedback import Feedback, concatenate
 from belated.learner.maturity import MICROSECONDS
 from belated.learner.planning.form import Form
 from belated.learner.planning.loops import NO_RULE, plain_loops
+from belated.learner.planning.rehearsal import rehearse, unrehearsed
 from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
@@ -194,6 +196,10 @@ class Instance:
         if not as_backup(rule.backup).compiled:
             as_plain(plan_now)(plain_loops(rule), record, refresh, mean_delay, UNLIMITED)
             return
+        if own := unrehearsed({"backup": rule.backup}):
+            with rehearse(own, plans=1):
+                copy = record._replace(state=deepcopy(self.state))
+                as_plain(plan_now)(plain_loops(rule), copy, refresh, mean_delay, UNLIMITED)
         complete = False
         while not complete:
             plan = form.kernel(plan_now)

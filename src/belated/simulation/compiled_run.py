@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.compiled import JIT
+from belated.compiled import JIT, as_plain
 from belated.delays.laws import longest_delay
 from belated.delays.selector import Selector
 from belated.episode import Floats, Ints
@@ -15,8 +15,12 @@ from belated.exact.incremental import world_arrays
 from belated.exact.values import optimal_table
 from belated.learner.backup import as_backup
 from belated.learner.planning.form import Form
+from belated.learner.planning.loops import plain_loops
+from belated.learner.planning.rehearsal import PLANS as REHEARSED_PLANS
+from belated.learner.planning.rehearsal import rehearse, unrehearsed
+from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
-from belated.learner.state import PLANS, LearnerRecord, configure, with_room_for
+from belated.learner.state import PLANS, Config, LearnerRecord, configure, with_room_for
 from belated.learner.status import share_in_flight
 from belated.learner.updaters.trigger import Trigger, TriggerRule, no_trigger
 from belated.learner.updaters.updater import min_delay
@@ -29,6 +33,9 @@ from belated.theory import missing, owners, psi
 
 BLOCK_S: Final = 0.1
 """Approximate time between two calls of `on_progress`, in seconds."""
+
+MAX_REHEARSED: Final = 100
+"""Largest number of episodes of a rehearsal; see `belated.learner.planning.rehearsal`."""
 
 OnProgress = Callable[[int], None]
 """Function called with the number of episodes played since its last call. An exception that it
@@ -277,6 +284,9 @@ class Player:
             v_star=self.v_star,
             selector=self.selector,
         )
+        if own := unrehearsed({"backup": problem.backup_rule.backup, "trigger": rule.trigger}):
+            with rehearse(own, REHEARSED_PLANS):
+                self._rehearse(config, options, rule.trigger, labels, delays)
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
         gaps = np.zeros(episodes)
         alphas = np.zeros(episodes if config.auto_alpha else 0)
@@ -314,6 +324,30 @@ class Player:
         arrived = learner.reward_sums.n if config.late_rewards else learner.counts.n
         plans = int(learner.numbers[PLANS])
         return Played(gaps, alphas, run.tally, plans, arrived, run.dropped)
+
+    def _rehearse(
+        self,
+        config: Config,
+        options: engine.RunOptions,
+        trigger: Trigger,
+        labels: Ints,
+        delays: Ints,
+    ) -> None:
+        """Play a few episodes as plain Python, until three plans are made, and discard the run.
+
+        The arguments are those of `engine.advance`.
+        """
+        pieces = delays.shape[1] // self.selector.groups
+        run = engine.empty_run(self.problem, pieces=pieces, episodes=len(delays))
+        outputs = engine.Outputs(np.zeros(1), np.zeros(1), np.zeros((0, 0, 0), np.int32))
+        advance, loops = as_plain(engine.advance), plain_loops(self.problem.backup_rule)
+        arguments = loops, trigger.plain_callback, config, options, self.truth
+        k = 0
+        while k < min(len(delays), MAX_REHEARSED) and run.learner.numbers[PLANS] < REHEARSED_PLANS:
+            one = slice(k, k + 1)
+            played = advance(*arguments, run, k + 1, labels[one], delays[one], outputs, UNLIMITED)
+            run = run if played else self._with_room(run, pieces)
+            k += played
 
     def _with_room(self, run: engine.RunState, pieces: int) -> engine.RunState:
         """Return `run` with free capacity for another episode, enlarged where necessary.
