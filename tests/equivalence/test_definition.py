@@ -100,6 +100,8 @@ EXPLORATION: dict[str, Any] = {
     "by given delay": bl.ExplicitExploration(tau_max=2, log="SHA", c=0.3, pooled=False),
     "without log": bl.ExplicitExploration(tau_max=4, log="none"),
     "by state": bl.ExplicitExploration(threshold=4, unit="sh", pooled=False),
+    "by state, pooled": bl.ExplicitExploration(c=0.1, unit="sh", delta=0.3),
+    "rare actions, pooled": bl.ExplicitExploration(c=0.1, draw="rare", log="SHA", delta=0.3),
     "rare actions": bl.ExplicitExploration(threshold=3, draw="rare", pooled=False),
 }
 
@@ -120,6 +122,8 @@ def check(setting: Setting, **given: Any) -> Any:
         warnings.filterwarnings("ignore", "Running the slower reference loop")
         run = bl.simulate(**arguments, **given, every=1, trace=True)
     assert differences(setting, run) == [], setting
+    delta = setting.base.failure_probability
+    assert run.psi == bl.theory.psi(run.mean_delay, setting.episodes, delta)
     return run
 
 

@@ -15,7 +15,7 @@ from belated.compiled import JIT
 from belated.delays import by_action, by_return, by_state, parse, weekly
 from equivalence.definition import Setting, differences
 from equivalence.test_definition import MODES, a_world, check
-from equivalence.test_restrictions import restricted_worlds
+from equivalence.test_engines import restricted_worlds
 from ways import all_agree, difference, every_way
 from worlds import laws, with_restrictions
 

@@ -1,4 +1,10 @@
-"""One truth, three ways: the reference loop, compiled code, and planning only what changed."""
+"""One truth, every way: both engines and every way of planning give the same bits."""
+
+import dataclasses
+import math
+import re
+import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -7,22 +13,29 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.compiled import JIT
-from belated.delays.laws import Law
-from belated.learner.bases import OPTIMISTIC, BackupRule, Base
+from belated.learner.bases import (
+    BackupRule,
+    BaseAlgorithm,
+    EpsilonGreedy,
+    Optimal,
+    UniformRandom,
+)
+from belated.learner.rewards import BONUSES
 from belated.learner.updaters import Updater
 from belated.papers.howson2021.base import Published
 from belated.simulation.run import Run
 from combinations import FULL, spread
 from ways import all_agree, difference, every_way, printed_compiled_and_plain
-from worlds import laws, random_world, worlds
+from worlds import laws, random_world, with_restrictions
 
-BASES = {
+BASES: dict[str, BaseAlgorithm] = {
     "ubev": bl.UBEV(scale=0.1),
     "ubev span": bl.UBEV(scale=0.1, range="span"),
+    "ubev monotone": bl.UBEV(scale=0.1, monotone=True),
     "ucbvi-ch": bl.UCBVI_CH(scale=0.01),
     "ucbvi-ch H-h": bl.UCBVI_CH(scale=0.01, range="H-h", monotone=True),
     "ucbvi-bf": bl.UCBVI_BF(scale=0.03),
-    "ucbvi-bf pooled ties": bl.UCBVI_BF(scale=0.03, ties="random"),
+    "ucbvi-bf ties": bl.UCBVI_BF(scale=0.03, ties="random"),
     "ucbvi-bf no_third": bl.UCBVI_BF(preset="no_third", scale=0.03),
     "ucbvi-bf two_term": bl.UCBVI_BF(preset="two_term", scale=0.03, monotone=True),
     "ucbvi-bf emp_bernstein": bl.UCBVI_BF(preset="emp_bernstein", scale=0.03),
@@ -35,11 +48,25 @@ BASES = {
     "kl-ucrl bonus": bl.KL_UCRL(scale=0.1, form="bonus"),
     "chi2-ucrl": bl.Chi2_UCRL(scale=0.01),
     "chi2-ucrl bonus": bl.Chi2_UCRL(scale=0.01, form="bonus", ties="random"),
+    "psrl update": bl.PSRL(prior=0.3, resample="update"),
+    "psrl episode": bl.PSRL(prior=0.3, resample="episode", ties="random"),
+    "psrl auto": bl.PSRL(prior=0.01),
+    "rlsvi": bl.RLSVI(scale=0.1, clip=True, resample="update"),
+    "rlsvi K": bl.RLSVI(scale=0.03, k="K", resample="episode", ties="random"),
+    "q-learning": bl.QLearning(scale=0.01),
+    "q-learning bernstein": bl.QLearning(scale=0.05, bonus="bernstein", ties="random"),
+    "q-learning H-h+1": bl.QLearning(scale=0.01, range="H-h+1", ties="random"),
+    "q-learning both": bl.QLearning(scale=0.05, bonus="bernstein", range="H-h+1"),
+    "epsilon-greedy": EpsilonGreedy(epsilon=0.3),
+    "epsilon-greedy ties": EpsilonGreedy(epsilon=0.3, ties="random"),
+    "random": UniformRandom(),
+    "optimal": Optimal(),
 }
-UPDATERS = {
+UPDATERS: dict[str, Updater] = {
     "active": bl.Active(),
     "lazy 1": bl.Lazy(1),
     "lazy 3": bl.Lazy(3),
+    "lazy auto": bl.Lazy("auto"),
     "explicit": bl.ExplicitExploration(threshold=7),
     "explicit by state": bl.ExplicitExploration(threshold=7, unit="sh", pooled=False),
     "explicit rare": bl.ExplicitExploration(threshold=3, draw="rare", pooled=False),
@@ -49,37 +76,118 @@ UPDATERS = {
     "matured batched": bl.Matured(bl.Batched([2, 5]), age=4),
     "matured active": bl.Matured(bl.Active(), age=7),
 }
-EPISODES = 60 if JIT else 12
+PAIRS = [
+    pair
+    for pair in spread(BASES, UPDATERS, one_in=3)
+    if not pair.values[0].replans_every_episode(pair.values[1])
+    or not ("batched" in pair.id or "scheduled" in pair.id)
+]
+"""Pairs of a base and an updater; a base that plans for every episode needs no batches."""
+
+KNOWN = {"rewards": "known", "late": "everything"}
+UNKNOWN = {"rewards": None, "late": "everything"}
+REWARDS = {"rewards": None, "late": "rewards"}
+KINDS: dict[str, dict[str, Any]] = {
+    "late rewards by step": {**REWARDS, "delay_per": "step"},
+    "late rewards": {**REWARDS, "delay_per": "episode"},
+    "unknown by step": {**UNKNOWN, "delay_per": "step"},
+    "unknown": {**UNKNOWN, "delay_per": "episode"},
+    "known by step": {**KNOWN, "delay_per": "step"},
+    "known": {**KNOWN, "delay_per": "episode"},
+}
+SOME_BASES = {
+    name: BASES[name]
+    for name in (
+        *("psrl update", "psrl episode", "rlsvi K", "q-learning", "q-learning bernstein"),
+        *("epsilon-greedy ties", "random", "optimal", "ucrl2", "ubev monotone", "ucbvi-bf ties"),
+    )
+}
+some_bases = pytest.mark.parametrize("base", SOME_BASES.values(), ids=SOME_BASES.keys())
+every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
+
+EPISODES = 60 if JIT else 10
 EXAMPLES = (8 if FULL else 4) if JIT else 1
 
 
+@st.composite
+def worlds(draw: st.DrawFn) -> bl.MDP:
+    """Worlds of up to 5 states, 3 actions and 5 steps, the simplest of them not too simple."""
+    world = random_world(
+        np.random.default_rng(draw(st.integers(0, 2**32))),
+        states=draw(st.sampled_from([3, 2, 4, 5, 1])),
+        actions=draw(st.sampled_from([2, 3, 1])),
+        horizon=draw(st.sampled_from([3, 2, 4, 5, 1])),
+        homogeneous=draw(st.booleans()),
+    )
+    draws: Any = draw(st.sampled_from(["bernoulli", "beta", "deterministic"]))
+    return dataclasses.replace(world, reward_draws=draws)
+
+
+@st.composite
+def restricted_worlds(draw: st.DrawFn) -> bl.MDP:
+    """Worlds with terminal states, allowed actions or both, and every way to draw rewards."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    return with_restrictions(draw(worlds()), rng)
+
+
+def a_world(horizon: int = 4) -> bl.MDP:
+    """One with coins for rewards."""
+    rng = np.random.default_rng(0)
+    world = random_world(rng, states=4, actions=3, horizon=horizon, homogeneous=False)
+    return dataclasses.replace(world, reward_draws="bernoulli")
+
+
+def in_pieces(world: bl.MDP, kind: dict[str, Any]) -> bool:
+    """Whether a learner hears of one episode at several times."""
+    return kind["late"] == "rewards" or (kind["delay_per"] == "step" and world.shape.horizon > 1)
+
+
 @pytest.mark.plain
-@pytest.mark.parametrize(("base", "updater"), spread(BASES, UPDATERS, one_in=3))
+@pytest.mark.parametrize(("base", "updater"), PAIRS)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(
-    world=worlds(), law=laws(), stages=st.sampled_from(["each", "pooled"]), seed=st.integers(0, 99)
+    data=st.data(),
+    world=st.one_of(worlds(), restricted_worlds()),
+    law=laws(),
+    seed=st.integers(0, 99),
 )
 def test_every_way_to_run_gives_the_same_bits(
-    base: Base, updater: Updater, world: bl.MDP, law: Law, stages: str, seed: int
+    base: BaseAlgorithm, updater: Any, data: st.DataObject, world: bl.MDP, law: Any, seed: int
 ) -> None:
+    kinds = list(KINDS.values())
+    if updater.multi_instance:
+        kinds = [kind for kind in kinds if not in_pieces(world, kind)]
     runs = every_way(
-        world, base=base, updater=updater, delay=law, episodes=EPISODES, stages=stages, seed=seed
+        world,
+        base=base,
+        updater=updater,
+        delay=law,
+        episodes=EPISODES,
+        seed=seed,
+        stages="each" if base.stepwise else data.draw(st.sampled_from(["each", "pooled"])),
+        reward_bonus=data.draw(st.sampled_from(BONUSES)),
+        **data.draw(st.sampled_from(kinds)),
     )
     assert all_agree(runs)
+    policies: Any = runs["compiled full"].policies
+    steps, states = np.indices(world.shape.table[:2])
+    follows = world.shape.available[steps, states, np.maximum(0, policies)] | (policies == -1)
+    assert follows.all()
+
+
+# Longer runs, in which counts, the inbox and the queue grow
 
 
 @pytest.mark.parametrize("stages", ["each", "pooled"])
 @pytest.mark.parametrize("updater", [bl.Active(), bl.Lazy(10)], ids=["active", "lazy"])
-@pytest.mark.parametrize(
-    "base", [bl.UCBVI_BF(preset="two_term", scale=0.03), bl.UCRL2(scale=0.03)], ids=["bf", "ucrl2"]
-)
-def test_a_longer_run_on_the_chain_gives_the_same_bits(
-    base: Base, updater: Updater, stages: str
+@pytest.mark.parametrize("base", ["ucbvi-bf two_term", "ucrl2"])
+def test_a_longer_run_plans_the_same_from_what_changed(
+    base: str, updater: Updater, stages: str
 ) -> None:
     runs = {
         planning: bl.simulate(
             bl.chain(24),
-            base=base,
+            base=dataclasses.replace(BASES[base], scale=0.03),  # type: ignore[call-arg]
             updater=updater,
             delay=bl.delays.geometric(20),
             episodes=2000,
@@ -95,40 +203,95 @@ def test_a_longer_run_on_the_chain_gives_the_same_bits(
     assert runs["full"].updates > 20
 
 
+LONGER = {name: BASES[name] for name in ("psrl episode", "q-learning", "ucrl2", "epsilon-greedy")}
+
+
+@pytest.mark.parametrize("restricted", [False, True], ids=["", "restricted"])
+@pytest.mark.parametrize(("base", "kind"), spread(LONGER, KINDS, one_in=3))
+def test_a_longer_run_gives_the_same_bits(
+    base: BaseAlgorithm, kind: dict[str, Any], restricted: bool
+) -> None:
+    world = bl.chain(10)
+    if restricted:
+        rng = np.random.default_rng(14)
+        world = random_world(rng, states=8, actions=3, horizon=6, homogeneous=False)
+        world = with_restrictions(world, rng)
+        assert world.shape.terminal
+        assert world.shape.allowed is not None
+    arguments: dict[str, Any] = {
+        "base": base,
+        "updater": bl.Lazy(5),
+        "delay": bl.delays.never(0.1, otherwise=bl.delays.geometric(40)),
+        "episodes": 400,
+        "every": 1,
+        "trace": True,
+        **kind,
+    }
+    world = dataclasses.replace(world, reward_draws="bernoulli")
+    one = bl.simulate(world, engine="reference", **arguments)
+    other = bl.simulate(world, engine="compiled", **arguments)
+    assert difference(one, other) is None
+    assert one.max_missing > 30
+
+
+@pytest.mark.parametrize("base", [bl.PSRL(), bl.QLearning(scale=0.01)], ids=lambda base: base.name)
+def test_every_way_chooses_the_same_alphas_for_bases_without_a_bound(base: Any) -> None:
+    """They take the alpha of the widest bonus, which is finite in long runs only."""
+    given: dict[str, Any] = {
+        "base": base,
+        "updater": bl.Lazy("auto"),
+        "delay": bl.delays.geometric(5),
+        "episodes": 2000,
+        **KINDS["late rewards by step"],
+    }
+    one = bl.simulate(bl.chain(2), engine="reference", **given)
+    other = bl.simulate(bl.chain(2), engine="compiled", **given)
+    assert difference(one, other) is None
+    alpha: Any = one.alpha
+    assert 5 < alpha.min() < 15
+    assert len(set(alpha)) > 5
+
+
 @pytest.mark.parametrize("draw", ["all", "rare"])
 @pytest.mark.parametrize("pooled", [True, False])
 @pytest.mark.parametrize("base", [Published(ties="random"), bl.UCRL2(scale=0.1, ties="random")])
 def test_actions_that_are_not_chosen_while_a_state_is_explored_change_no_bit(
-    base: Base, pooled: bool, draw: str
+    base: Any, pooled: bool, draw: str
 ) -> None:
-    updater = bl.ExplicitExploration(threshold=9, pooled=pooled, draw=draw)
+    updater = bl.ExplicitExploration(threshold=9, pooled=pooled, draw=draw)  # type: ignore[arg-type]
     setting = {"base": base, "updater": updater, "delay": "geometric:5", "stages": "pooled"}
     runs = every_way(bl.chain(3), episodes=250, seed=3, **setting)
     assert all_agree(runs)
-    explored = runs["compiled auto"].policies < 0
-    assert explored[0].all()
-    assert not explored[-1, 0, 0]
+    explored: Any = runs["compiled auto"].policies
+    assert (explored[0] < 0).all()
+    assert not explored[-1, 0, 0] < 0
 
 
-def test_regret_is_the_sum_of_the_exact_gaps_of_the_policies_played() -> None:
-    world = random_world(
-        np.random.default_rng(1), states=4, actions=3, horizon=4, homogeneous=False
-    )
-    world = bl.MDP.dense(world.transition_table(), world.reward_table(), start=2)
-    run = bl.simulate(
-        world,
-        base=bl.UCRL2(scale=0.1),
-        updater=bl.Active(),
-        delay=bl.delays.poisson(3),
-        episodes=200,
-        every=1,
-        trace=True,
-    )
-    assert run.policies is not None
-    best = bl.optimal_value(world)
-    gaps = [best - bl.policy_value(world, policy) for policy in run.policies]
-    assert run.regret == pytest.approx(np.cumsum(gaps), abs=1e-12)
-    assert run.total_regret > 0
+def test_the_length_of_a_block_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    import belated.simulation.compiled_run as driver
+
+    def runs() -> list[Run]:
+        return [
+            bl.simulate(
+                a_world(),
+                base=base,
+                updater=bl.Lazy(2),
+                delay=bl.delays.geometric(10),
+                episodes=300,
+                every=1,
+                trace=True,
+                **kind,
+            )
+            for base in (bl.QLearning(scale=0.01), bl.PSRL(resample="episode"), bl.UCRL2(scale=0.1))
+            for kind in KINDS.values()
+        ]
+
+    usual = runs()
+    monkeypatch.setattr(driver, "BLOCK_S", 0.0)  # one episode at a time
+    assert [difference(*pair) for pair in zip(usual, runs(), strict=True)] == [None] * 18
+
+
+# The comparison can fail
 
 
 def test_the_comparison_notices_a_base_that_reads_more_than_it_declares() -> None:
@@ -140,44 +303,194 @@ def test_the_comparison_notices_a_base_that_reads_more_than_it_declares() -> Non
 
     found = set()
     for seed in range(20):
-        world = random_world(
-            np.random.default_rng(seed), states=5, actions=3, horizon=5, homogeneous=True
-        )
+        rng = np.random.default_rng(seed)
         runs = every_way(
-            world, base=Secretive(scale=0.01, form="bonus"), updater=bl.Active(), episodes=EPISODES, seed=seed
+            random_world(rng, states=5, actions=3, horizon=5, homogeneous=True),
+            base=Secretive(scale=0.01, form="bonus"),
+            updater=bl.Active(),
+            episodes=EPISODES,
+            seed=seed,
         )
         found.add(difference(runs["compiled full"], runs["compiled incremental"]))
     assert found - {None}
 
 
-def test_the_length_of_a_block_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    import belated.simulation.compiled_run as driver
+def test_the_comparison_notices_a_base_that_samples_without_declaring_it() -> None:
+    class Undeclared(bl.PSRL):
+        def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
+            return super().backup_rule(shape, episodes)._replace(samples=False)
 
-    def run() -> Run:
-        return bl.simulate(
-            bl.chain(6),
-            base=bl.UBEV(scale=0.1),
-            updater=bl.Lazy(2),
-            delay=bl.delays.geometric(10),
-            episodes=500,
-            every=1,
-            trace=True,
-        )
+    runs = every_way(
+        a_world(), base=Undeclared(), updater=bl.Active(), episodes=40, **KINDS["late rewards"]
+    )
+    assert difference(runs["compiled full"], runs["compiled incremental"]) == "regret"
 
-    usual = run()
-    monkeypatch.setattr(driver, "BLOCK_S", 0.0)  # one episode at a time
-    assert difference(usual, run()) is None
 
+# Where two settings mean the same
+
+
+def same_runs(settings: list[dict[str, Any]], **given: Any) -> bool:
+    """Whether the runs with each of the `settings`, and all of `given`, have the same bits."""
+    options = {"episodes": EPISODES, "every": 1, "trace": True, **given}
+    one, *others = (bl.simulate(a_world(), **options, **setting) for setting in settings)
+    return all(difference(one, other) is None for other in others)
+
+
+@every_kind
+@some_bases
+def test_lazy_with_an_infinite_alpha_is_active(base: Any, kind: dict[str, Any]) -> None:
+    settings = [{"updater": bl.Active()}, {"updater": bl.Lazy(math.inf)}]
+    assert same_runs(settings, base=base, delay=bl.delays.geometric(4), **kind)
+
+
+@pytest.mark.parametrize(("base", "updater"), spread(SOME_BASES, UPDATERS, one_in=2))
+def test_steps_that_are_equally_late_come_as_a_whole_episode(base: Any, updater: Any) -> None:
+    if updater.multi_instance or base.replans_every_episode(updater):
+        updater = bl.Lazy(2)
+    per = [{"delay_per": "episode"}, {"delay_per": "step"}]
+    for kind in (KNOWN, UNKNOWN, REWARDS):
+        assert same_runs(per, base=base, updater=updater, delay=bl.delays.constant(3), **kind)
+
+
+@some_bases
+def test_rewards_that_are_not_late_are_as_good_as_everything_that_is_not(base: Any) -> None:
+    late = [{"late": "everything"}, {"late": "rewards"}]
+    for updater in (bl.Active(), bl.ExplicitExploration(threshold=4)):
+        assert same_runs(late, base=base, updater=updater, rewards=None)
+
+
+@every_kind
+def test_what_is_late_changes_neither_the_world_nor_the_delays(kind: dict[str, Any]) -> None:
+    """A policy that never learns has the same regret and the same things in flight."""
+    given: dict[str, Any] = {
+        "base": UniformRandom(),
+        "updater": bl.Active(),
+        "delay": bl.delays.geometric(5),
+        "episodes": 50,
+        "every": 1,
+    }
+    one = bl.simulate(a_world(), **given, delay_per=kind["delay_per"])
+    other = bl.simulate(a_world(), **given, **kind)
+    assert np.array_equal(one.regret, other.regret)
+    assert np.array_equal(one.in_flight, other.in_flight)
+    assert (one.missing, one.mean_delay) == (other.missing, other.mean_delay)
+
+
+@pytest.mark.parametrize("engine", ["compiled", "reference"])
+def test_rewards_are_known_unknown_or_given_as_an_array(engine: Any) -> None:
+    means = a_world().reward_table()
+    given = {"base": bl.UCRL2(scale=0.1), "updater": bl.Active(), "delay": "geometric:3"}
+    given["engine"] = engine
+    known, unknown = {"rewards": "known"}, {"rewards": "unknown"}
+    assert same_runs([known, {"rewards": means}], **given)
+    assert same_runs([unknown, {"rewards": None}], **given)
+    assert not same_runs([known, unknown], **given)
+    assert not same_runs([known, {"rewards": 1 - means}], **given)
+
+
+# What is refused, or runs in the reference loop only
+
+
+@pytest.mark.parametrize("name", ["late rewards by step", "late rewards", "unknown by step"])
+def test_multi_instance_with_feedback_in_pieces_runs_in_the_reference_loop(
+    name: str,
+) -> None:
+    given: dict[str, Any] = {
+        "base": bl.UCRL2(scale=0.1),
+        "updater": bl.MultiInstance(),
+        "delay": bl.delays.geometric(4),
+        "episodes": 30,
+        "every": 1,
+        "trace": True,
+        **KINDS[name],
+    }
+    reason = "MultiInstance needs the feedback of an episode in one piece"
+    with pytest.raises(
+        ValueError,
+        match=rf"^engine='compiled' is not possible: {reason}; use 'auto' or 'reference'\.$",
+    ):
+        bl.simulate(a_world(), engine="compiled", **given)
+    with pytest.raises(
+        ValueError, match=rf"^planning='none' needs the compiled engine, but {reason}\.$"
+    ):
+        bl.simulate(a_world(), planning="none", **given)
+    with pytest.warns(UserWarning, match=rf"^Running the slower reference loop: {reason}\.$"):
+        auto = bl.simulate(a_world(), **given)
+    assert difference(auto, bl.simulate(a_world(), engine="reference", **given)) is None
+    full = bl.simulate(a_world(), engine="reference", planning="full", **given)
+    assert difference(auto, full) is None
+    assert auto.instances > 1
+
+
+def test_an_episode_of_one_step_has_no_pieces() -> None:
+    given: dict[str, Any] = {
+        "base": bl.UCRL2(scale=0.1),
+        "updater": bl.MultiInstance(),
+        "delay": bl.delays.geometric(4),
+        "episodes": 30,
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert all_agree(every_way(a_world(horizon=1), **given, **KINDS["unknown by step"]))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"late": "rewards"},
+            "late='rewards' needs unknown rewards, since known rewards are never delayed; use "
+            "rewards=None.",
+        ),
+        ({"late": "states"}, "late must be one of 'everything', 'rewards', got 'states'."),
+        ({"delay_per": "run"}, "delay_per must be one of 'episode', 'step', got 'run'."),
+        (
+            {"rewards": None, "reward_bonus": "chernoff"},
+            "reward_bonus must be one of 'hoeffding', 'paper', 'jaksch', 'filippi', 'bernstein', "
+            "'ubev', got 'chernoff'.",
+        ),
+        (
+            {"base": bl.QLearning(), "stages": "pooled"},
+            "stages must be 'each' for q-learning, which learns each step separately; "
+            "got 'pooled'.",
+        ),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"base": bl.UCRL2(), "updater": bl.Active(), "episodes": 5}
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        bl.simulate(bl.chain(3), **{**given, **options})
+
+
+@pytest.mark.parametrize("rewards", ["some", np.zeros((2, 2)), np.full((3, 2), 1.5)])
+def test_rewards_that_make_no_sense_are_refused(rewards: Any) -> None:
+    given: Any = {"base": bl.UCRL2(), "updater": bl.Active(), "episodes": 5}
+    with pytest.raises(ValueError, match=r"^rewards must .*, got "):
+        bl.simulate(bl.chain(3), **given, rewards=rewards)
+
+
+# Compiled code and plain Python
 
 SHORT = """
+import dataclasses
 import belated as bl
-from belated.learner.bases import OPTIMISTIC
-for base in OPTIMISTIC.values():
-    run = bl.simulate(bl.chain(4), base=base(scale=0.1, ties="random"), updater=bl.Lazy(2),
-                      delay=bl.delays.geometric(3), episodes=40, every=1)
-    print(base.name, run.regret.tobytes().hex(), run.updates)
+from belated.learner.bases import OPTIMISTIC, EpsilonGreedy
+world = dataclasses.replace(bl.chain(4), reward_draws="beta")
+world.rewards[:] = 0.1 + 0.7 * world.rewards
+bases = [base(scale=0.1, ties="random") for base in OPTIMISTIC.values()]
+bases += [bl.PSRL(prior=0.2), bl.PSRL(resample="episode"), bl.QLearning(scale=0.05),
+          bl.QLearning(bonus="bernstein", scale=0.1, ties="random"), EpsilonGreedy(epsilon=0.2)]
+for base in bases:
+    for late, per in (("everything", "step"), ("rewards", "episode")):
+        for updater, bonus in ((bl.Lazy(2), "bernstein"), (bl.Lazy("auto"), "ubev")):
+            run = bl.simulate(world, base=base, updater=updater, delay=bl.delays.geometric(3),
+                              episodes=25, every=1, rewards=None, late=late, delay_per=per,
+                              reward_bonus=bonus, trace=True)
+            print(base.name, run.regret.tobytes().hex(), run.policies.tobytes().hex(), run.alpha,
+                  run.updates, run.optimism_broken)
 """
 
 
 def test_compiled_code_and_plain_python_agree_to_the_bit() -> None:
-    assert printed_compiled_and_plain(SHORT).count("\n") == len(OPTIMISTIC)
+    lines = printed_compiled_and_plain(SHORT).splitlines()
+    assert len({line for line in lines if line.startswith(("psrl", "q-"))}) > 12

@@ -1,87 +1,17 @@
-"""Terminal states and allowed actions: every way to run gives the same bits, as defined."""
+"""Terminal states and allowed actions: what is simulated is what is defined."""
 
 import dataclasses
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import belated as bl
-from belated.compiled import JIT
-from belated.learner.bases import Base, Fixed
-from combinations import chosen, spread
-from equivalence import test_definition, test_engines, test_late_ways
+from belated.learner.bases import Fixed
+from combinations import chosen
+from equivalence import test_definition
 from equivalence.definition import Setting, differences
-from ways import all_agree, difference, every_way
-from worlds import laws, random_world, with_restrictions
-
-BASES: dict[str, Any] = {**test_engines.BASES, **test_late_ways.BASES}
-UPDATERS = test_late_ways.UPDATERS
-KINDS = test_late_ways.KINDS
-LONGER = {name: BASES[name] for name in ("ucrl2", "psrl episode", "q-learning", "epsilon-greedy")}
-"""Bases of longer runs."""
-
-EPISODES = 50 if JIT else 8
-EXAMPLES = 2 if JIT else 1
-
-
-@st.composite
-def restricted_worlds(draw: st.DrawFn) -> bl.MDP:
-    """Worlds with terminal states, allowed actions or both, and every way to draw rewards."""
-    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    return with_restrictions(draw(test_late_ways.worlds()), rng)
-
-
-@pytest.mark.plain
-@pytest.mark.parametrize(("base", "updater"), spread(BASES, UPDATERS, one_in=4))
-@settings(max_examples=EXAMPLES, deadline=None)
-@given(data=st.data(), world=restricted_worlds(), law=laws(), seed=st.integers(0, 99))
-def test_every_way_to_run_gives_the_same_bits(
-    base: Base, updater: Any, data: st.DataObject, world: bl.MDP, law: Any, seed: int
-) -> None:
-    kinds = list(KINDS.values())
-    if updater.multi_instance:
-        kinds = [kind for kind in kinds if not test_late_ways.in_pieces(world, kind)]
-    runs = every_way(
-        world,
-        base=base,
-        updater=updater,
-        delay=law,
-        episodes=EPISODES,
-        seed=seed,
-        stages="each" if base.stepwise else data.draw(st.sampled_from(["each", "pooled"])),
-        **data.draw(st.sampled_from(kinds)),
-    )
-    assert all_agree(runs)
-    policies: Any = runs["compiled full"].policies
-    steps, states = np.indices(world.shape.table[:2])
-    follows = world.shape.available[steps, states, np.maximum(0, policies)] | (policies == -1)
-    assert follows.all()
-
-
-@pytest.mark.parametrize(("base", "kind"), spread(LONGER, KINDS, one_in=3))
-def test_a_longer_run_gives_the_same_bits(base: Base, kind: dict[str, Any]) -> None:
-    """Long enough for everything that grows to grow: counts, inbox and what is in flight."""
-    rng = np.random.default_rng(14)
-    world = random_world(rng, states=8, actions=3, horizon=6, homogeneous=False)
-    world = with_restrictions(dataclasses.replace(world, reward_draws="bernoulli"), rng)
-    assert world.shape.terminal
-    assert world.shape.allowed is not None
-    arguments: dict[str, Any] = {
-        "base": base,
-        "updater": bl.Lazy(5),
-        "delay": bl.delays.never(0.1, otherwise=bl.delays.geometric(40)),
-        "episodes": 400,
-        "every": 1,
-        "trace": True,
-        **kind,
-    }
-    one = bl.simulate(world, engine="reference", **arguments)
-    other = bl.simulate(world, engine="compiled", **arguments)
-    assert difference(one, other) is None
-    assert one.max_missing > 30
+from worlds import with_restrictions
 
 
 def a_restricted_world(seed: int) -> bl.MDP:
