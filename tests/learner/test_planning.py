@@ -8,6 +8,7 @@ import pytest
 
 import belated as bl
 from belated.compiled import JIT, as_plain, interpret, kernel, reference
+from belated.compiled.budget import UNLIMITED
 from belated.episode import Floats
 from belated.learner.backup import Backup, Row, Stage, cap, mean
 from belated.learner.bases import BackupRule
@@ -22,7 +23,7 @@ from belated.learner.planning.greedy import (
     survey_values,
 )
 from belated.learner.planning.loops import loops_of
-from belated.learner.planning.rows import UNLIMITED, plan_rows
+from belated.learner.planning.rows import plan_rows
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     PLANS,

@@ -18,7 +18,6 @@ from belated.cli.serve import (
     open_listener,
     stop_signals,
 )
-from belated.cli.support.compilation import compile_learner
 from belated.cli.support.errors import exit_with_message, missing_packages, usage_errors
 from belated.cli.support.stores import hide_password, open_ledger
 
@@ -90,6 +89,7 @@ def demo(
     with missing_packages():
         import belated.service  # noqa: F401
     from belated.demo.schedule import FeedbackSchedule
+    from belated.learner.background import enable as compile_in_background
 
     with usage_errors():
         schedule = FeedbackSchedule(mean_delay=mean_delay, never=never, seed=seed)
@@ -97,7 +97,7 @@ def demo(
     with demo_store(store) as address, open_ledger(address) as ledger:
         check_no_tokens(ledger, address)
         typer.echo("Starting ...")
-        compile_learner()
+        compile_in_background()
         with open_demo_listener(port) as listener, stop_signals(lambda *_: stop.set()):
             url = format_url(DEFAULT_HOST, listener.getsockname()[1])
             with serve_in_thread(ledger, listener):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.cli.support.compilation import compile_learner
 from belated.cli.support.errors import missing_packages
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
@@ -155,6 +154,8 @@ def serve(
         with missing_packages():
             from belated.service.auth import is_loopback
             from belated.service.operations.log import configure_log
+        from belated.learner.background import enable as compile_in_background
+
         check_host(host, store, local=is_loopback(host), ledger=ledger)
         configure_log(as_json=log_format is LogFormat.JSON, log_requests=verbose)
         server = build_server(
@@ -166,7 +167,7 @@ def serve(
             max_total_cells=max_total_cells,
             rate_limit=rate_limit,
         )
-        compile_learner()  # before connections are accepted, so that no client waits for it
+        compile_in_background()
         with open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
             print_start(url, store, has_tokens=bool(ledger.tokens.all()))

@@ -13,11 +13,15 @@ DEFAULT_LIMIT: Final = 300_000
 """Work that all kernels of this process may do as plain Python, about three seconds. The unit is
 the backup of one row, or one step of an episode."""
 
+UNLIMITED: Final = 1 << 62
+"""Work that no kernel exceeds."""
+
 MAX_CALL: Final = 20_000
 """Largest work of one call, or of one plan, that is not compiled first."""
 
 _limit = DEFAULT_LIMIT
 _spent = 0
+_checks = 0
 
 
 def remaining() -> int:
@@ -31,12 +35,29 @@ def spend(work: int) -> None:
     _spent += work
 
 
+def set_unlimited() -> None:
+    """Let kernels run as plain Python until their code appears on disk."""
+    global _limit
+    _limit = UNLIMITED
+
+
+def checks() -> int:
+    """Return a number that changes whenever new code may be on disk."""
+    return _checks
+
+
+def check_disk_again() -> None:
+    """Let all kernels look for compiled code on disk when they run the next time."""
+    global _checks
+    _checks += 1
+
+
 @contextmanager
-def budget(limit: int) -> Iterator[None]:
-    """Return a context manager in which `limit` units of work may be done as plain Python."""
+def limited_to(work: int) -> Iterator[None]:
+    """Return a context manager in which `work` may be done as plain Python."""
     global _limit, _spent
     before = _limit, _spent
-    _limit, _spent = limit, 0
+    _limit, _spent = work, 0
     try:
         yield
     finally:

@@ -116,6 +116,12 @@ def cache_of(function: Any) -> Any:
     return NullCache() if found is None else DiskCache(function, found)
 
 
+def has_code(function: Any) -> bool:
+    """Return whether there is code of a Python `function` on disk, for any signature."""
+    found = folder()
+    return found is not None and DiskCache(function, found).exists()
+
+
 @cache
 def digest_sources() -> str:
     """Return the digest of what compiled code depends on: sources, versions and the processor."""

@@ -13,7 +13,7 @@ from numba import njit
 
 from belated.compiled import budget
 from belated.compiled.bind import interpret, is_cacheable
-from belated.compiled.cache import DiskCache, cache_of
+from belated.compiled.cache import cache_of, has_code
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,10 +68,16 @@ def _jit(function: F, **options: Any) -> F:
 class KernelDispatcher(CPUDispatcher):  # type: ignore[misc]
     """Compiled function that runs as plain Python while nothing is compiled; see `budget`."""
 
+    _checked = -1  # result of `budget.checks` when the disk was searched
+    _is_on_disk = False
+
     @property
     def is_ready(self) -> bool:
         """Whether compiled code is in memory or on disk."""
-        return bool(self.overloads) or is_on_disk(self)
+        if self._checked != budget.checks():
+            self._checked = budget.checks()
+            self._is_on_disk = is_cacheable(self.py_func) and has_code(self.py_func)
+        return bool(self.overloads) or self._is_on_disk
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
@@ -98,11 +104,6 @@ def is_ready(function: Callable[..., Any]) -> bool:
 def as_plain(function: F) -> F:
     """Return a kernel as plain Python, which continues with inf and nan as compiled code does."""
     return cast(F, cast(KernelDispatcher, function).plain) if JIT else function
-
-
-def is_on_disk(function: Any) -> bool:
-    """Return whether compiled code of a kernel or callback is cached on disk."""
-    return isinstance(function._cache, DiskCache) and function._cache.exists()
 
 
 def compile_callback(function: FunctionType, signature: Any) -> Any:

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from belated.compiled import as_plain
+from belated.compiled.budget import UNLIMITED
 from belated.episode import Ints
+from belated.learner import background
 from belated.learner.backup import as_backup
 from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
@@ -15,7 +17,6 @@ from belated.learner.maturity import MICROSECONDS
 from belated.learner.planning.form import Form
 from belated.learner.planning.loops import NO_RULE, plain_loops
 from belated.learner.planning.rehearsal import rehearse, unrehearsed
-from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     EPOCH,
@@ -75,6 +76,10 @@ class Instance:
         self._rule = NO_RULE if problem.algorithm.planner is not None else problem.backup_rule
         known = self._rule if as_backup(self._rule.backup).compiled else NO_RULE
         self._form = Form(known, self.state.table.q.size, absorb, plan_now)
+        if background.is_enabled() and not self._form.is_ready():
+            compiled = background.request(problem.algorithm)
+            if not self._form.is_plain:
+                compiled.wait()
 
     @property
     def nbytes(self) -> int:

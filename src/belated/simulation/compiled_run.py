@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import JIT, as_plain
+from belated.compiled.budget import UNLIMITED
 from belated.delays.laws import longest_delay
 from belated.delays.selector import Selector
 from belated.episode import Floats, Ints
@@ -18,7 +19,6 @@ from belated.learner.planning.form import Form
 from belated.learner.planning.loops import plain_loops
 from belated.learner.planning.rehearsal import PLANS as REHEARSED_PLANS
 from belated.learner.planning.rehearsal import rehearse, unrehearsed
-from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, Config, LearnerRecord, configure, with_room_for
 from belated.learner.status import share_in_flight

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel, reference
+from belated.compiled.budget import UNLIMITED
 from belated.delays.selector import BY_RETURN, Selector, select_group
 from belated.episode import Bools, Floats, Ints
 from belated.exact.incremental import WorldArrays, has_effect, reevaluate
@@ -17,7 +18,6 @@ from belated.exact.values import evaluate
 from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
 from belated.learner.planning.loops import Loops
-from belated.learner.planning.rows import UNLIMITED
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     EPOCH,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from belated.compiled import JIT, as_plain, budget, is_ready
+from belated.compiled.budget import UNLIMITED
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import BackupRule
 from belated.learner.planning.loops import (
@@ -17,7 +18,6 @@ from belated.learner.planning.loops import (
     loops_of,
     plain_loops,
 )
-from belated.learner.planning.rows import UNLIMITED
 from belated.learner.state import LearnerRecord
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,32 +45,37 @@ class Form:
         self._rule = rule
         self._kernels = kernels
         self._counted = 0
+        self._checked = budget.checks()
         small = rows <= budget.MAX_CALL
         may_be_plain = JIT and built_in and small and is_built_in(as_backup(rule.backup))
-        self._is_plain = may_be_plain and not self._is_ready()
+        self.is_plain = may_be_plain and not self.is_ready()
 
     def kernel(self, kernel: F) -> F:
         """Return a kernel in this form."""
-        return as_plain(kernel) if self._is_plain else kernel
+        return as_plain(kernel) if self.is_plain else kernel
 
     def pick(self, plain: Any, compiled: Callable[[], Any]) -> Any:
         """Return `plain` in the plain form, else the result of `compiled`."""
-        return plain if self._is_plain else compiled()
+        return plain if self.is_plain else compiled()
 
     def loops(self, record: LearnerRecord) -> Loops:
         """Return the functions of the base in this form; `record` is that of the learner."""
-        return plain_loops(self._rule) if self._is_plain else loops_of(self._rule, record)
+        return plain_loops(self._rule) if self.is_plain else loops_of(self._rule, record)
 
     def limit(self) -> int:
         """Return the work, counted in `Scratch.work`, at which the form may change."""
-        return self._counted + budget.remaining() if self._is_plain else UNLIMITED
+        return self._counted + budget.remaining() if self.is_plain else UNLIMITED
 
     def count(self, work: int) -> None:
         """Take note of the `work` done so far, counted in `Scratch.work`; the form may change."""
-        if self._is_plain:
+        if self.is_plain:
             budget.spend(work - self._counted)
             self._counted = work
-            self._is_plain = budget.remaining() > 0 and not self._is_ready()
+            self.is_plain = budget.remaining() > 0
+            if self._checked != budget.checks():
+                self._checked = budget.checks()
+                self.is_plain = self.is_plain and not self.is_ready()
 
-    def _is_ready(self) -> bool:
+    def is_ready(self) -> bool:
+        """Return whether nothing needs to be compiled."""
         return all(map(is_ready, self._kernels)) and has_loops(as_backup(self._rule.backup))

@@ -15,7 +15,7 @@ from numba.core.errors import NumbaError
 from numba.extending import typeof_impl
 
 from belated.compiled import JIT, bind, compile_callback, dereference, inlined, interpret
-from belated.compiled.cache import cache_of
+from belated.compiled.cache import has_code
 from belated.episode import Floats
 from belated.learner.backup import Backup, Pair, Row, Stage, as_backup
 from belated.learner.bases.base import BackupRule
@@ -188,7 +188,12 @@ def is_built_in(backup: Backup) -> bool:
 
 def has_loops(backup: Backup) -> bool:
     """Return whether the functions of a base with this `backup` are compiled, or on disk."""
-    return backup in _ready or cache_of(_bind_rows(backup, inlined)).exists()
+    return backup in _ready or has_code(_bound_rows(backup))
+
+
+@cache
+def _bound_rows(backup: Backup) -> FunctionType:
+    return _bind_rows(backup, inlined)
 
 
 _ready: set[Backup] = set()

@@ -12,7 +12,6 @@ counts of the successors. See `BackupRule`.
 """
 
 import math
-from typing import Final
 
 from belated.compiled import dereference, inlined, kernel
 from belated.learner.planning.greedy import (
@@ -24,9 +23,6 @@ from belated.learner.planning.greedy import (
 from belated.learner.planning.loops import Loops
 from belated.learner.planning.stale import list_every_row, list_stale
 from belated.learner.state import NEXT_STEP, READS_BEST, Config, LearnerRecord, LearnerState
-
-UNLIMITED: Final = 1 << 62
-"""Number of row backups, as a limit, that no plan exceeds."""
 
 
 @inlined
