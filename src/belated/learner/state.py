@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from belated.compiled import JIT
 from belated.episode import Bools, Floats, Shape
 from belated.learner.backup import Backup, RowTerms
-from belated.learner.bases.base import Reads
-from belated.learner.bases.hooks import OwnState, empty_own_state, with_queue_room
+from belated.learner.bases.base import OwnState, Reads, empty_own_state, with_queue_room
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.problem import LearningProblem

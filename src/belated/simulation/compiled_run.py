@@ -15,10 +15,8 @@ from belated.episode import Floats, Ints
 from belated.exact.incremental import world_arrays
 from belated.exact.values import optimal_table
 from belated.learner.backup import as_backup
-from belated.learner.planning.form import Form
+from belated.learner.planning.form import REHEARSED_PLANS, Form, rehearse, unrehearsed
 from belated.learner.planning.loops import plain_loops
-from belated.learner.planning.rehearsal import PLANS as REHEARSED_PLANS
-from belated.learner.planning.rehearsal import rehearse, unrehearsed
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, Config, LearnerRecord, configure, with_room_for
 from belated.learner.status import share_in_flight
@@ -35,7 +33,7 @@ BLOCK_S: Final = 0.1
 """Approximate time between two calls of `on_progress`, in seconds."""
 
 MAX_REHEARSED: Final = 100
-"""Largest number of episodes of a rehearsal; see `belated.learner.planning.rehearsal`."""
+"""Largest number of episodes of a rehearsal; see `belated.learner.planning.form`."""
 
 OnProgress = Callable[[int], None]
 """Function called with the number of episodes played since its last call. An exception that it

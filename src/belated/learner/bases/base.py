@@ -1,7 +1,7 @@
 """Base classes of the base algorithms, with their options and the properties that learners read."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.check import check_choice, check_number
-from belated.episode import Ints, Shape
+from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Backup, Function
-from belated.learner.bases.hooks import Hooks
 
 if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
@@ -40,6 +39,65 @@ class Proof(NamedTuple):
     options: Mapping[str, Any] = MappingProxyType({})
     """Map from names of options of the base to values. The declaration applies if these options
     have these values; other options may have any value."""
+
+
+class OwnState(NamedTuple):
+    """Memory that a base lays out itself; all arrays are empty for a base without hooks."""
+
+    numbers: Floats  # (Hooks.size)
+    queue: NDArray[np.float64]  # (capacity, Hooks.width) arrivals that have not been processed
+    queued: NDArray[np.int64]  # (1) number of these arrivals
+
+
+class Hooks(NamedTuple):
+    """Functions of a base that learns from single steps, in order of arrival, not from counts."""
+
+    absorb: Callable[..., int]
+    """Kernel of (pointer, row, successor, reward) that processes an observed step. `pointer` is
+    that of the `LearnerRecord`; `OwnState.queue` has room for the step."""
+
+    plan: Callable[..., int]
+    """Kernel of (pointer, plan) that updates values and actions in the table, and lists the changed
+    actions in `LearnerState.changed`. `plan` is the number of the plan."""
+
+    initialise: Callable[[Floats, Floats, Floats], None]
+    """Function of (constants, q, v) that sets the values before the first plan."""
+
+    check: Callable[[OwnState, Shape], None]
+    """Function that raises ValueError if a state from a snapshot is not valid."""
+
+    size: int = 0  # length of OwnState.numbers
+    width: int = 0  # numbers of an arrival in OwnState.queue
+
+
+def empty_own_state(hooks: Hooks | None, steps: int) -> OwnState:
+    """Return the state of a base with these `hooks`, with room for `steps` arrivals."""
+    size, width = (0, 0) if hooks is None else (hooks.size, hooks.width)
+    capacity = 0 if hooks is None else steps
+    return OwnState(np.zeros(size), np.zeros((capacity, width)), np.zeros(1, np.int64))
+
+
+def with_queue_room(own: OwnState, steps: int) -> OwnState:
+    """Return `own`, or a copy with a longer queue if there is no room for `steps` more arrivals.
+
+    The capacity of a copy is twice the old capacity plus `steps`.
+    """
+    capacity, width = own.queue.shape
+    if width == 0 or own.queued[0] + steps <= capacity:
+        return own
+    queue = np.zeros((2 * capacity + steps, width))
+    queue[:capacity] = own.queue
+    return own._replace(queue=queue)
+
+
+def no_absorb(pointer: Any, row: int, successor: int, reward: float) -> int:
+    """Return 0; takes the place of `Hooks.absorb` for a base without hooks."""
+    return 0
+
+
+def no_plan(pointer: Any, plan: int) -> int:
+    """Return 0; takes the place of `Hooks.plan` for a base without hooks."""
+    return 0
 
 
 class BackupRule(NamedTuple):

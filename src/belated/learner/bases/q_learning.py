@@ -31,9 +31,8 @@ import numpy as np
 from belated.check import check_choice, check_finite, check_range
 from belated.compiled import dereference, inlined
 from belated.episode import Floats, Shape
-from belated.learner.bases.base import BackupRule, Base, Proof
+from belated.learner.bases.base import BackupRule, Base, Hooks, OwnState, Proof
 from belated.learner.bases.epsilon_greedy import zero
-from belated.learner.bases.hooks import Hooks, OwnState
 from belated.learner.planning.greedy import choose_actions, first_best
 from belated.learner.state import PLANS, LearnerRecord
 from belated.worklist import put

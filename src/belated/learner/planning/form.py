@@ -2,15 +2,25 @@
 
 Both forms work on the same record and give the same bits, so that the form can change between two
 calls. See `belated.compiled.budget`.
+
+Functions of a user are compiled for every result, because their two forms may differ in the last
+bit. Their first plans are rehearsed as plain Python and discarded: compiled code continues with a
+wrong index, and the messages of a compiler are about types, where Python raises its own error.
 """
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import numpy as np
 
 from belated.compiled import JIT, as_plain, budget, is_ready
 from belated.compiled.budget import UNLIMITED
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import BackupRule
+from belated.learner.compile_errors import CompilationError
 from belated.learner.planning.loops import (
     Loops,
     has_loops,
@@ -79,3 +89,49 @@ class Form:
     def is_ready(self) -> bool:
         """Return whether nothing needs to be compiled."""
         return all(map(is_ready, self._kernels)) and has_loops(as_backup(self._rule.backup))
+
+
+REHEARSED_PLANS: Final = 3
+"""Number of plans that are rehearsed for each function."""
+
+_rehearsed: Counter[Callable[..., Any]] = Counter()
+
+
+def unrehearsed(functions: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Return those functions of a user that still need a rehearsal.
+
+    `functions` maps "backup" or "trigger" to a `Backup` or a `Trigger`.
+    """
+    found = {kind: each.function for kind, each in functions.items() if JIT and each.compiled}
+    return {
+        kind: function
+        for kind, function in found.items()
+        if not function.__module__.startswith("belated.") and _rehearsed[function] < REHEARSED_PLANS
+    }
+
+
+@contextmanager
+def rehearse(functions: Mapping[str, Callable[..., Any]], plans: int) -> Iterator[None]:
+    """Return a context manager in whose body `plans` plans are rehearsed as plain Python.
+
+    An ArithmeticError is ignored, because compiled code continues with inf or nan. Any other error
+    in one of the `functions` becomes a CompilationError that names the line.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except ArithmeticError:
+        pass
+    except Exception as error:
+        trace = error.__traceback__
+        while trace is not None:
+            for kind, function in functions.items():
+                if trace.tb_frame.f_code is function.__code__:
+                    file = Path(function.__code__.co_filename).name
+                    raise CompilationError(
+                        f"The {kind} {function.__name__} fails: {type(error).__name__}: {error} "
+                        f"({file}, line {trace.tb_lineno})."
+                    ) from error
+            trace = trace.tb_next
+        raise
+    _rehearsed.update(dict.fromkeys(functions.values(), plans))

@@ -18,8 +18,7 @@ from belated.compiled import JIT, bind, compile_callback, dereference, inlined, 
 from belated.compiled.cache import has_code
 from belated.episode import Floats
 from belated.learner.backup import Backup, Pair, Row, Stage, as_backup
-from belated.learner.bases.base import BackupRule
-from belated.learner.bases.hooks import no_absorb, no_plan
+from belated.learner.bases.base import BackupRule, no_absorb, no_plan
 from belated.learner.compile_errors import compilation_error
 from belated.learner.state import Config, LearnerRecord, LearnerState
 
