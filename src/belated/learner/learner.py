@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.check import check_id, check_integer, check_range
-from belated.episode import Episode, Floats, Ints, Policy, Shape, Step
+from belated.episode import Episode, Floats, Policy, Shape, Step
 from belated.html import describe
-from belated.id_set import IdSet
 from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.feedback import (
@@ -25,18 +24,17 @@ from belated.learner.feedback import (
     check_feedback,
     check_late_rewards,
     path_of,
-    restore_pending,
     rewards_of,
     single_step,
-    snapshot_pending,
     whole_episode,
     without_padding,
 )
 from belated.learner.instance import Instance
 from belated.learner.joins import join_steps
-from belated.learner.maturity import MICROSECONDS, HeldFeedback, Received
+from belated.learner.maturity import MICROSECONDS, Received
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
+from belated.learner.register import Register
 from belated.learner.snapshot import (
     damage_errors,
     restore_problem,
@@ -56,7 +54,6 @@ from belated.options import (
     requires_keywords,
 )
 from belated.shape import Allowed
-from belated.survival.duration_counts import DurationCounts
 from belated.survival.estimate import DelayEstimate, estimate_from_counts
 from belated.survival.records import DelayRecords
 from belated.theory.missing import psi
@@ -147,8 +144,7 @@ class Learner:
 
     def _initialise(self, problem: LearningProblem) -> None:
         self._set_problem(problem)
-        self._begun = self._waited = 0
-        self._delays = DurationCounts()
+        self._register = Register(problem)
         self._used = 1
         self._stale = False
         self._instances = [self._new_instance(0)]
@@ -156,20 +152,15 @@ class Learner:
 
     def _set_problem(self, problem: LearningProblem) -> None:
         self._problem = problem
-        self._multi = problem.updater.multi_instance
         self._explorer = problem.updater.explorer(problem.shape)
         self._every_episode = problem.algorithm.replans_every_episode(problem.updater)
-        self._seen = IdSet()
-        self._pending: dict[int, PendingEpisode] = {}  # episodes in flight, by id
-        self._free = [0]  # heap of the instances without outstanding feedback
-        self._held = HeldFeedback(problem.updater)
         self._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
 
     def __repr__(self) -> str:
         problem = self._problem
         return (
             f"Learner({problem.shape}, base={problem.base!r}, updater={problem.updater!r}, "
-            f"started={self._begun}, observed={self.observed}, in_flight={self.missing}, "
+            f"started={self._register.begun}, observed={self.observed}, in_flight={self.missing}, "
             f"updates={self.updates})"
         )
 
@@ -203,7 +194,7 @@ class Learner:
     @property
     def observed(self) -> int:
         """Number of episodes whose feedback has been counted completely."""
-        return len(self._seen) - self._held.complete
+        return self._register.observed
 
     @property
     def missing(self) -> int:
@@ -212,7 +203,7 @@ class Learner:
         Feedback is counted when it arrives; with the updater `Matured`, not before its episode is
         old enough.
         """
-        return len(self._pending) + self._held.complete
+        return self._register.missing
 
     @property
     def mean_delay(self) -> float:
@@ -223,7 +214,7 @@ class Learner:
         computed from that sum. It is too low while episodes are in flight, because they will be
         later than they are so far; `lateness` estimates the delay without this bias.
         """
-        return self._waited / self._begun if self._begun else 0.0
+        return self._register.mean_delay()
 
     @property
     def lateness(self) -> DelayEstimate:
@@ -232,22 +223,18 @@ class Learner:
         Episodes in flight count as not back at their age. An episode that was observed without
         `start` does not count.
         """
-        return estimate_from_counts(self._delays, self._ages())
+        return estimate_from_counts(self._register.delays, self._register.ages())
 
     def delay_records(self) -> DelayRecords:
         """Return the delays and ages of the episodes started, for `bl.lateness`.
 
         Delays of 128 episodes or more are rounded up, by less than 1/64.
         """
-        back = np.repeat(self._delays.durations(), self._delays.numbers())
-        ages = self._ages().astype(np.float64)
+        delays = self._register.delays
+        back = np.repeat(delays.durations(), delays.numbers())
+        ages = self._register.ages().astype(np.float64)
         returned = np.repeat([True, False], [back.size, ages.size])
         return DelayRecords({"episodes": np.concatenate([back, ages])}, returned)
-
-    def _ages(self) -> Ints:
-        """Return the numbers of episodes started after each episode in flight that was started."""
-        started = [episode.started for episode in self._pending.values() if episode.started]
-        return self._begun - np.array(started, np.int64)
 
     def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
         """Return the mean delay in episodes, and the bound ψ of all S_k that follows from it.
@@ -256,8 +243,7 @@ class Learner:
         of a lost episode ends when the episode is lost. `lost` contains, for each lost episode, the
         number of episodes that had been started at that time.
         """
-        waited = self._waited - sum(self._begun - begun for begun in lost)
-        mean_delay = waited / self._begun if self._begun else 0.0
+        mean_delay = self._register.mean_delay(lost)
         problem = self._problem
         bound = psi(mean_delay, problem.episodes, problem.algorithm.failure_probability)
         return mean_delay, bound
@@ -310,14 +296,14 @@ class Learner:
         """
         return status_of(
             self._problem,
-            [episode for id, episode in self._pending.items() if id not in lost],
+            [episode for id, episode in self._register.pending.items() if id not in lost],
             np.sum([instance.delayed_counts for instance in self._instances], axis=0),
-            begun=self._begun,
+            begun=self._register.begun,
             observed=self.observed,
             mean_delay=self.mean_delay_and_psi(lost.values())[0],
             lateness=self.lateness,
-            held=self._held.rows(self.shape, self._problem.count_stages),
-            held_complete=self._held.complete,
+            held=self._register.held.rows(self.shape, self._problem.count_stages),
+            held_complete=self._register.held.complete,
         )
 
     def _repr_html_(self) -> str:
@@ -330,7 +316,7 @@ class Learner:
                 f"{shape.horizon:,} steps",
                 "base": name_with_options(problem.base),
                 "updater": name_with_options(problem.updater),
-                "episodes": f"{problem.episodes:,} planned, {self._begun:,} started, "
+                "episodes": f"{problem.episodes:,} planned, {self._register.begun:,} started, "
                 f"{self.observed:,} observed, {self.missing:,} in flight",
                 "mean delay": f"{self.mean_delay:.4g} episodes",
                 "plans": f"{self.epochs:,}",
@@ -344,7 +330,7 @@ class Learner:
         None if the updater does not depend on the time, or if no feedback waits for it.
         """
         instance = self._instances[0]
-        times = [self._held.next_us]
+        times = [self._register.held.next_us]
         if instance.state.numbers[SINCE_PLAN] > 0:
             scheduled_s = self.updater.next_plan_s(instance.planned_us / MICROSECONDS)
             times.append(None if scheduled_s is None else int(scheduled_s * MICROSECONDS))
@@ -352,7 +338,7 @@ class Learner:
 
     def pending(self, id: int) -> PendingEpisode | None:
         """Return the record of episode `id`, or None if the episode is not in flight."""
-        return self._pending.get(id)
+        return self._register.pending.get(id)
 
     def start(self, id: int) -> Policy:
         """Start an episode and return its policy.
@@ -379,7 +365,7 @@ class Learner:
             If the episode has been started or observed before.
         """
         known = self._known
-        if self._held or self._problem.updater.every_start:
+        if self._register.held or self._problem.updater.every_start:
             self._absorb([])
         policy = self.begin(id)
         self._warn_beyond(known, stacklevel=3)
@@ -402,27 +388,17 @@ class Learner:
         Policy
             Current policy.
         """
-        id = check_id("id", id)
-        if id in self._seen:
-            raise ValueError(
-                f"id must be new, but episode {id} has been observed already; start an episode "
-                "before its feedback, and only once."
-            )
-        if id in self._pending:
-            raise ValueError(f"id must be new, but episode {id} has been started already.")
+        id = self._register.check_new(id)
         policy = self.policy
-        instance = self._next_instance().index
-        self._waited += self.missing
-        self._begun += 1
-        pending = self._pending[id] = PendingEpisode(instance, started=self._begun)
+        index = self._next_instance().index
+        pending = self._register.begin(id, index)
         if self._problem.updater.needs_start:
             pending.opened_us = opened_us
-            player = self._instances[instance]
+            player = self._instances[index]
             player.planned_us = player.planned_us or opened_us  # the first plan has no time
             pending.batch = player.planned_at if follows_plan else -1
-        if self._multi:
-            heapq.heappop(self._free)
-            self._used = max(self._used, instance + 1)
+        if self._problem.updater.multi_instance:
+            self._used = max(self._used, index + 1)
             self._policy = self._current_policy()
         self._stale = self._every_episode
         return policy
@@ -452,10 +428,11 @@ class Learner:
         among the steps that it has observed since it was restored.
         """
         feedback = self._convert(steps, Step, single_step)
-        states = join_steps(feedback, self._pending, self._seen, self.shape)
+        pending = self._register.pending
+        states = join_steps(feedback, pending, self._register.seen, self.shape)
         changed = self._observe(feedback)
-        for id in states.keys() & self._pending.keys():
-            self._pending[id].states = states[id]
+        for id in states.keys() & pending.keys():
+            pending[id].states = states[id]
         return changed
 
     def observe_path(self, episodes: Episode | Iterable[Episode]) -> bool:
@@ -490,12 +467,12 @@ class Learner:
         self._check_late_rewards("observe_rewards")
         feedback = []
         for id, values in rewards.items():
-            pending = self._pending.get(check_id("id", id))
+            pending = self._register.pending.get(check_id("id", id))
             if pending is None or pending.path is None:
                 raise ValueError(
                     f"All rewards of episode {id} have been observed already; observe each reward "
                     "once."
-                    if id in self._seen
+                    if id in self._register.seen
                     else f"The path of episode {id} is not known; call observe_path first."
                 )
             checked = check_late_rewards(id, values, self.shape, pending.path.steps.size)
@@ -568,8 +545,9 @@ class Learner:
         if self.shape.terminal:
             feedback = [without_padding(item, self.shape) for item in feedback]
             feedback = [item for item in feedback if item.steps.size]
-        arrived = self._receive(feedback)
-        counted = self._held.exchange(arrived, episode=self._begun + 1, now_us=now_us)
+        arrived = self._register.receive(feedback)
+        episode = self._register.begun + 1
+        counted = self._register.held.exchange(arrived, episode=episode, now_us=now_us)
         by_instance: dict[int, list[Received]] = {}
         if self._problem.updater.every_start:
             by_instance[0] = []
@@ -584,64 +562,6 @@ class Learner:
             self._policy = before
             return False
         return True
-
-    def _receive(self, feedback: list[Feedback]) -> list[Received]:
-        """Record the arrival of `feedback`, and return each item with the data of its episode.
-
-        Raises ValueError if any item is invalid; the learner is then unchanged.
-        """
-        records = self._check(feedback)
-        for id, pending in records.items():
-            if not pending.is_complete(self.shape.horizon):
-                self._pending[id] = pending
-                continue
-            self._pending.pop(id, None)
-            self._seen.add(id)
-            if pending.started:
-                self._delays.add_one(self._begun - pending.started)
-            if self._multi:
-                heapq.heappush(self._free, pending.instance)
-        if not self._problem.updater.needs_start:
-            return [Received(item, records[item.id].instance) for item in feedback]
-        last = {item.id: place for place, item in enumerate(feedback)}
-        arrived = []
-        for place, item in enumerate(feedback):
-            one = records[item.id]
-            completes = last[item.id] == place and one.is_complete(self.shape.horizon)
-            start = (one.started, one.opened_us, one.batch)
-            arrived.append(Received(item, one.instance, *start, completes))
-        return arrived
-
-    def _check(self, feedback: list[Feedback]) -> dict[int, PendingEpisode]:
-        """Raise ValueError if any item of `feedback` is invalid; the learner is not changed.
-
-        Returns the records of the episodes as they are after `feedback`, by the id of the episode.
-        """
-        batch: dict[int, PendingEpisode] = {}
-        for item in feedback:
-            if item.id in self._seen:
-                raise ValueError(
-                    f"Episode {item.id} has been observed already; observe each episode once."
-                )
-            if item.id not in self._pending and (self._multi or self._problem.updater.needs_start):
-                name = type(self._problem.updater).__name__
-                what = "which instance played it" if self._multi else "when it was started"
-                raise ValueError(
-                    f"Episode {item.id} was not started; {name} must know {what}, so call "
-                    f"start({item.id}) first."
-                )
-            if item.delayed and item.rewards is None and self._problem.unknown_rewards:
-                raise ValueError(
-                    f"Episode {item.id} has no rewards; they are unknown, so the feedback must "
-                    "include them."
-                )
-            pending = batch.get(item.id)
-            if pending is None:
-                known = self._pending.get(item.id)
-                pending = PendingEpisode(0) if known is None else known.copy()
-                batch[item.id] = pending
-            pending.receive(item, self.shape)
-        return batch
 
     def _feed(self, instance: Instance, received: list[Received], now_us: int) -> None:
         """Add feedback to the counts of an instance, and compute a plan if one is due.
@@ -664,7 +584,7 @@ class Learner:
         own = 0
         if self._problem.updater.needs_start:
             own = sum(item.completes and item.batch == instance.planned_at for item in received)
-        due = instance.absorb(feedback, started=self._begun, own=own, now_us=now_us)
+        due = instance.absorb(feedback, started=self._register.begun, own=own, now_us=now_us)
         # where only rewards are late, transitions are used at once
         new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)
         if due or (new_paths and not self._problem.algorithm.stepwise):
@@ -683,7 +603,7 @@ class Learner:
                 base.bonus_scale,
             )
             instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
-            instance.planned_at, instance.planned_us = self._begun, now_us
+            instance.planned_at, instance.planned_us = self._register.begun, now_us
         self._stale = False
 
     def _replan_if_stale(self) -> None:
@@ -699,10 +619,11 @@ class Learner:
 
     def _next_instance(self) -> Instance:
         """Return the instance that plays the next episode."""
-        if not self._free:
-            heapq.heappush(self._free, len(self._instances))
+        free = self._register.free
+        if not free:
+            heapq.heappush(free, len(self._instances))
             self._instances.append(self._new_instance(len(self._instances)))
-        return self._instances[self._free[0]]
+        return self._instances[free[0]]
 
     def _current_policy(self) -> Policy:
         state = self._next_instance().state
@@ -724,18 +645,13 @@ class Learner:
         planned_us = [instance.planned_us for instance in self._instances]
         return {
             **snapshot_problem(self._problem),
-            "seen": self._seen.snapshot(),
-            "pending": snapshot_pending(self._pending),
-            "begun": self._begun,
-            "waited": self._waited,
-            "delays": self._delays.snapshot(),
+            **self._register.snapshot(),
             "used": self._used,
             "stale": self._stale,
             "instances": [snapshot_state(instance.state) for instance in self._instances],
             # read by updaters that are not built in
             **({"planned_at": planned_at} if self._problem.updater.lazy_alpha() is None else {}),
             **({"planned_us": planned_us} if any(planned_us) else {}),
-            **({"held": self._held.snapshot()} if self._held else {}),
         }
 
     @classmethod
@@ -774,19 +690,9 @@ class Learner:
         self = cls.__new__(cls)
         self._set_problem(problem)
         count = len(saved["instances"])
-        self._seen = IdSet.restore(saved["seen"])
-        self._pending = restore_pending(saved["pending"], problem.shape, instances=count)
-        if any(id in self._seen for id in self._pending):
-            raise ValueError("An episode must not be both pending and observed.")
-        self._begun = check_integer("begun", saved["begun"], 0)
-        self._waited = check_integer("waited", saved["waited"], 0)
-        # absent in snapshots from before delays were counted
-        delays = saved.get("delays")
-        self._delays = DurationCounts() if delays is None else DurationCounts.restore(delays)
-        check_range("number of delays", len(self._delays), 0, self.observed)
+        self._register = Register.restore(problem, saved, count)
         self._used, self._stale = check_integer("used", saved["used"], 1), bool(saved["stale"])
         check_range("used", self._used, 1, count)
-        self._held.restore(saved.get("held", []), problem.shape)
         planned_at, planned_us = (
             saved.get(name, [0] * count) for name in ("planned_at", "planned_us")
         )
@@ -800,7 +706,5 @@ class Learner:
             )
             for index, state in enumerate(saved["instances"])
         ]
-        busy = {pending.instance for pending in self._pending.values()} if self._multi else set()
-        self._free = [index for index in range(count) if index not in busy]
         self._policy = self._current_policy()
         return self
