@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from belated.compiled import as_plain
+from belated.compiled import JIT, as_plain
 from belated.compiled.budget import UNLIMITED
 from belated.episode import Ints
 from belated.learner import background
@@ -73,8 +73,10 @@ class Instance:
         self.planned_at = planned_at
         self.planned_us = planned_us
         self._rule = NO_RULE if problem.algorithm.planner is not None else problem.backup_rule
-        known = self._rule if as_backup(self._rule.backup).compiled else NO_RULE
-        self._form = Form(known, self.state.table.q.size, absorb, plan_now)
+        compiled = as_backup(self._rule.backup).compiled or not JIT
+        self._form = Form(
+            self._rule if compiled else NO_RULE, self.state.table.q.size, absorb, plan_now
+        )
         if background.is_enabled() and not self._form.is_ready():
             compiled = background.request(problem.algorithm)
             if not self._form.is_plain:
