@@ -10,5 +10,5 @@ from belated.compiled import budget
 @pytest.fixture(scope="module", autouse=True)
 def compiled_at_once() -> Iterator[None]:
     """Let no kernel begin as plain Python, in the folders whose conftest imports this."""
-    with budget.budget(0):
+    with budget.limited_to(0):
         yield

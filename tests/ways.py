@@ -27,7 +27,9 @@ def difference(one: Run, other: Run) -> str | None:
 
 def printed_compiled_and_plain(script: str) -> str:
     """Return the output of a script, which must not depend on compilation."""
-    compiled = Program(script)
+    compiled = Program(
+        f"from belated.compiled import budget\nbudget.limited_to(0).__enter__()\n{script}"
+    )
     plain = subprocess.run(
         [sys.executable, "-c", script],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},

@@ -210,7 +210,7 @@ def add(x):
     return x + AMOUNT
 
 advance = kernel(bind(twice, step=inlined(add)))
-with budget.budget(0):
+with budget.limited_to(0):
     print(advance(1), sum(advance.stats.cache_hits.values()))
 """
 

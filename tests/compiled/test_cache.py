@@ -1,295 +1,286 @@
-"""The disk cache of compiled code depends on every source file that the code is made from."""
+"""The disk cache of compiled code: where it lies, and what happens to files that are damaged."""
 
+import inspect
+import multiprocessing
 import os
-import shutil
-import stat
-import subprocess
-import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
-from typing import NamedTuple
-
-import pytest
-
-import belated.compiled
-from belated.compiled import JIT
-from belated.compiled.cache import CacheFile, private_folder
-from processes import Program
-
-SOURCES = {
-    "tiny/__init__.py": "",
-    "tiny/numbers.py": "UNIT = 1\n",
-    "tiny/callee.py": """
-from tiny.compiled import inlined
-from tiny.numbers import UNIT
-
-@inlined
-def step(x):
-    return x + UNIT
-""",
-    "tiny/middle.py": """
-from tiny import callee
-from tiny.compiled import kernel
-
-step = callee.step
-
-@kernel
-def twice(x):
-    return step(step(x))
-""",
-    "tiny/unrelated.py": "from tiny.middle import twice\n",
-    "tiny/plain.py": "import tiny.unrelated\n\nSHIFT = 0\n",
-    "tiny/caller.py": """
-from tiny.compiled import kernel
-from tiny.middle import twice
-from tiny.plain import SHIFT
-
-@kernel
-def advance(x):
-    return twice(x) + SHIFT
-""",
-    "elsewhere/helper.py": "FACTOR = 1\n",
-    "elsewhere/user.py": """
-from helper import FACTOR
-from tiny.callee import step
-
-def backup(x):
-    return FACTOR * 10 * step(x)
-""",
-    "elsewhere/main.py": """
-from types import FunctionType
+from typing import Any
 
 import numba
-import tiny.caller
-import user
-from tiny.compiled import compile_callback
+import numba.core.caching
+import numba.core.ccallback
+import numba.core.compiler
+import numba.core.registry
+import numpy as np
+import pytest
 
-advance = tiny.caller.advance
-names = {**tiny.caller.__dict__, **user.__dict__, "__file__": tiny.caller.__file__}
-backup = FunctionType(user.backup.__code__, names, "backup")
-callback = compile_callback(backup, numba.types.int64(numba.types.int64))
-value = callback.ctypes(1)
-print(advance(1), sum(advance.stats.cache_hits.values()), value, callback.cache_hits)
-""",
-}
-
-
-class Outcome(NamedTuple):
-    """Printed by a process that calls a kernel and a callback."""
-
-    advanced: int
-    kernel_cached: int
-    backed_up: int
-    callback_cached: int
-
-
-class Project:
-    """A small package that compiles with a copy of `belated.compiled`, and a user's file."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        for name, text in SOURCES.items():
-            (root / name).parent.mkdir(exist_ok=True)
-            (root / name).write_text(text)
-        (root / "tiny" / "compiled").mkdir()
-        for path in Path(belated.compiled.__file__).parent.glob("*.py"):
-            text = path.read_text().replace("from belated.", "from tiny.")
-            (root / "tiny" / "compiled" / path.name).write_text(text)
-
-    def edit(self, name: str, old: str, new: str) -> None:
-        text = (self.root / name).read_text()
-        assert old in text
-        (self.root / name).write_text(text.replace(old, new))
-
-    def run(self) -> Outcome:
-        """Return the outcome; bytecode would be stale after two edits in one second."""
-        main = str(self.root / "elsewhere" / "main.py")
-        paths = [str(self.root), str(self.root / "elsewhere")]
-        script = f"import runpy, sys; sys.dont_write_bytecode = True; sys.path[:0] = {paths}; "
-        code, printed = Program(f"{script} runpy.run_path({main!r})").end()
-        assert code == 0
-        return Outcome(*map(int, printed.split()))
-
-    def run_with(self, *privileges: str, **environment: str) -> tuple[Outcome, str]:
-        """Return the outcome and the standard error; `privileges` is a command that runs Python."""
-        command = [*privileges, sys.executable, str(self.root / "elsewhere" / "main.py")]
-        environment["PYTHONPATH"] = str(self.root)
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-        return Outcome(*map(int, done.stdout.split())), done.stderr
-
-
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    return Project(tmp_path)
-
+from belated.compiled import JIT, bind, cache, compile_callback, inlined, kernel
 
 needs_compiler = pytest.mark.skipif(not JIT, reason="nothing is compiled")
 
 
-@needs_compiler
-def test_code_is_compiled_again_if_and_only_if_a_source_of_it_changed(project: Project) -> None:
-    def cached() -> set[str]:
-        return {path.name for path in (project.root / "tiny" / "__pycache__").glob("*.nbc")}
-
-    assert project.run() == Outcome(3, 0, 20, 0)
-    project.edit("tiny/unrelated.py", "twice", "twice as double")
-    assert project.run() == Outcome(3, 1, 20, 1)
-    project.edit("elsewhere/user.py", "10 *", "20 *")
-    assert project.run() == Outcome(3, 1, 40, 0)
-    project.edit("tiny/numbers.py", "1", "3")  # in a module that compiles nothing
-    assert project.run() == Outcome(7, 0, 80, 0)
-    before = cached()
-    project.edit("tiny/callee.py", "x + UNIT", "x + 2 * UNIT")  # two imports away
-    assert project.run() == Outcome(13, 0, 140, 0)
-    assert len(cached()) == len(before)  # outdated files are removed
-    assert not cached() & before
+def scale(x):
+    """Raise TypeError: `bind` replaces this function."""
+    raise TypeError("scale must be bound.")
 
 
-@needs_compiler
-def test_code_is_compiled_again_if_a_module_beside_a_file_of_a_user_changed(
-    project: Project,
-) -> None:
-    assert project.run() == COMPILED
-    project.edit("elsewhere/helper.py", "1", "3")
-    assert project.run() == Outcome(3, 1, 60, 0)
+def scaled(x):
+    """Call the global that `bind` replaces."""
+    return scale(x) + 1
 
 
-def test_an_index_never_refers_to_code_that_is_not_written_yet(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = CacheFile(str(tmp_path), "module.function-1", "digest of the sources")
-    written: list[str] = []
-    open_file = cache._open_for_write
-    monkeypatch.setattr(
-        cache, "_open_for_write", lambda path: (written.append(path), open_file(path))[1]
-    )
-    for key in ("signature", "another signature"):
-        cache.save(key, f"code of {key}")
-        assert [Path(path).suffix for path in written] == [".nbc", ".nbi"]
-        assert cache.load(key) == f"code of {key}"
-        written.clear()
-    assert len(list(tmp_path.glob("*.nbc"))) == 2
-    assert CacheFile(str(tmp_path), "module.function-1", "other digest").load("signature") is None
+scaled.__module__ = cache.__name__  # functions of users are cached only as a part of these
 
 
-class ReadOnlyProject(Project):
-    """A project whose folders and home are not writable, and a temporary directory."""
+def times(factor: Any) -> Any:
+    """Return `scaled` bound to a function that multiplies by `factor`, compiled anew."""
 
-    def __init__(self, root: Path) -> None:
-        super().__init__(root / "installed")
-        self.temporary = root / "temporary"
-        self.private = self.temporary / f"tiny-{os.geteuid()}"
-        self.temporary.mkdir(mode=0o700)
-        self.folders = [self.root, *filter(Path.is_dir, self.root.iterdir())]
+    def multiply(x):
+        return x * factor
 
-    def run_unprivileged(self, **environment: str) -> tuple[Outcome, str]:
-        """Run as a user whom file permissions bind, which they do not for root."""
-        privileges = []
-        if os.geteuid() == 0:
-            setpriv = shutil.which("setpriv") or pytest.skip("root without setpriv writes anywhere")
-            privileges = [setpriv, "--bounding-set=-all", "--inh-caps=-all"]
-        settings = {"HOME": str(self.root), "TMPDIR": str(self.temporary), **environment}
-        return self.run_with(*privileges, **settings)
+    return kernel(bind(scaled, scale=inlined(multiply)))
 
 
 @pytest.fixture
-def read_only(tmp_path: Path) -> Iterator[ReadOnlyProject]:
-    (tmp_path / "installed").mkdir()
-    project = ReadOnlyProject(tmp_path)
-    for folder in project.folders:
-        folder.chmod(0o555)
-    yield project
-    for folder in [*project.folders, project.temporary]:
-        folder.chmod(0o755)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], set[Path]]:
+    """Keep compiled code in an empty folder; return a function that lists its files."""
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "code")
+    return lambda: set(tmp_path.glob("code/*"))
 
 
-CACHED = Outcome(3, 1, 20, 1)
-COMPILED = Outcome(3, 0, 20, 0)
+def is_loaded(function: Any) -> bool:
+    return sum(function.stats.cache_hits.values()) > 0
 
 
 @needs_compiler
-def test_code_is_cached_in_a_private_folder_if_no_usual_one_is_writable(
-    read_only: ReadOnlyProject,
-) -> None:
-    outcome, stderr = read_only.run_unprivileged()
-    assert outcome == COMPILED
-    assert stderr.count(f"compiled code is cached in {read_only.private}.") == 1
-    assert stderr.count("Set NUMBA_CACHE_DIR") == 1
-    assert stat.S_IMODE(read_only.private.stat().st_mode) == 0o700
-    assert read_only.run_unprivileged()[0] == CACHED
+def test_code_is_compiled_once_for_each_signature(files: Callable[[], set[Path]]) -> None:
+    first = times(2)
+    assert not cache.has_code(first.py_func)
+    assert (first(3), is_loaded(first), len(files())) == (7, False, 1)
+    again = times(2)
+    assert cache.has_code(again.py_func)
+    assert (again(3), is_loaded(again), len(files())) == (7, True, 1)
+    assert (again(0.5), len(files())) == (2.0, 2)
+    other = times(3)
+    assert not cache.has_code(other.py_func)
+    assert (other(3), is_loaded(other), len(files())) == (10, False, 3)
 
 
 @needs_compiler
-def test_a_folder_in_numba_cache_dir_is_used_without_a_warning(
-    read_only: ReadOnlyProject, tmp_path: Path
-) -> None:
-    folder = str(tmp_path / "chosen")
-    assert read_only.run_unprivileged(NUMBA_CACHE_DIR=folder) == (COMPILED, "")
-    assert read_only.run_unprivileged(NUMBA_CACHE_DIR=folder) == (CACHED, "")
-    assert not list(read_only.temporary.iterdir())
+def test_callbacks_are_cached_too(files: Callable[[], set[Path]]) -> None:
+    signature = numba.types.int64(numba.types.int64)
+    for hits in (0, 1):
+        callback = compile_callback(times(2).py_func, signature)
+        assert (callback.ctypes(3), callback.cache_hits, len(files())) == (7, hits, 1)
 
 
 @needs_compiler
-def test_code_is_compiled_without_a_cache_if_there_is_no_private_folder(
-    read_only: ReadOnlyProject,
+@pytest.mark.parametrize("content", [b"", b"short", b"x" * 5000, None], ids=repr)
+def test_a_damaged_file_is_compiled_anew_and_replaced(
+    files: Callable[[], set[Path]], content: bytes | None
 ) -> None:
-    read_only.private.mkdir()
-    read_only.private.chmod(0o770)
+    times(2)(3)
+    (path,) = files()
+    sound = path.read_bytes()
+    path.write_bytes(sound[:-1] + bytes([sound[-1] ^ 1]) if content is None else content)
+    assert (times(2)(3), is_loaded(times(2))) == (7, False)
+    assert files() == {path}
+    again = times(2)
+    assert (again(3), is_loaded(again)) == (7, True)
+
+
+@needs_compiler
+def test_code_that_contains_an_address_is_not_cached(files: Callable[[], set[Path]]) -> None:
+    table = np.arange(1_000_000.0)  # numba compiles the address of an array of this size
+
+    def look_up(x):
+        return table[x]
+
     for _ in range(2):
-        outcome, stderr = read_only.run_unprivileged()
-        assert outcome == COMPILED
-        assert stderr.count("compiled code is not cached") == 1
-        assert stderr.count("Set NUMBA_CACHE_DIR") == 1
-    assert not list(read_only.private.iterdir())
+        assert kernel(bind(scaled, scale=inlined(look_up)))(3) == 4
+        assert not files()
 
 
-def find_private_folder(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> str | None:
-    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
-    return private_folder.__wrapped__()
-
-
-def test_a_folder_that_others_can_change_is_never_private(
+@needs_compiler
+def test_code_is_compiled_though_it_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / f"belated-{os.geteuid()}"
-    assert find_private_folder(tmp_path, monkeypatch) == str(folder)
+    (tmp_path / "file").touch()
+    for folder in (tmp_path / "file" / "code", None):
+        monkeypatch.setattr(cache, "folder", lambda folder=folder: folder)
+        assert times(2)(3) == 7
+
+
+# The folder
+
+
+class Places:
+    """The places for compiled code, in a temporary directory, and whether they are writable."""
+
+    def __init__(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.chosen, self.home, self.temporary = root / "chosen", root / "home", root / "temporary"
+        self.temporary.mkdir(mode=0o700)
+        self.private = self.temporary / f"belated-{os.geteuid()}"
+        self.monkeypatch = monkeypatch
+        monkeypatch.delenv("LOCALAPPDATA", raising=False)
+        monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(self.home))
+        monkeypatch.setattr(tempfile, "tempdir", str(self.temporary))
+
+    def find(self, *, warns: str | None = None) -> Path | None:
+        """Return the parent of the folder that is found, which gives a warning or none."""
+        context: Any = pytest.warns(RuntimeWarning, match=warns) if warns else nullcontext()
+        with context:
+            found = cache.folder.__wrapped__()
+        assert found is None or found.name == cache.digest_sources()
+        return None if found is None else found.parent
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+    return Places(tmp_path, monkeypatch)
+
+
+IS_PRIVATE = r"not writable: compiled code is cached in .*/belated-\d+\. Set NUMBA_CACHE_DIR"
+IS_NOT_CACHED = r"compiled code is not cached, every process compiles it\. Set NUMBA_CACHE_DIR"
+
+
+@pytest.mark.plain
+def test_the_first_writable_folder_is_used(places: Places) -> None:
+    assert places.find() == places.home / "belated"
+    places.monkeypatch.setenv("NUMBA_CACHE_DIR", str(places.chosen))
+    assert places.find() == places.chosen
+    places.chosen.rename(places.chosen.with_name("other"))
+    places.chosen.touch()  # a file: nothing can be written there
+    assert places.find() == places.home / "belated"
+    places.home.rename(places.home.with_name("old"))
+    places.home.touch()
+    assert places.find(warns=IS_PRIVATE) == places.private
+    assert places.private.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.plain
+def test_only_the_main_process_warns(places: Places) -> None:
+    places.home.touch()
+    places.monkeypatch.setattr(multiprocessing, "parent_process", object)
+    assert places.find() == places.private
+
+
+@pytest.mark.plain
+def test_a_folder_that_others_can_change_is_never_private(places: Places) -> None:
+    places.home.touch()
+    assert places.find(warns=IS_PRIVATE) == places.private
     for mode in (0o770, 0o707, 0o740):
-        folder.chmod(mode)
-        assert find_private_folder(tmp_path, monkeypatch) is None
-    folder.chmod(0o700)
+        places.private.chmod(mode)
+        assert places.find(warns=IS_NOT_CACHED) is None
+    places.private.chmod(0o700)
     for mode in (0o777, 0o770):  # others could rename the folder and put their own in its place
-        tmp_path.chmod(mode)
-        assert find_private_folder(tmp_path, monkeypatch) is None
-    tmp_path.chmod(0o1777)
-    assert find_private_folder(tmp_path, monkeypatch) == str(folder)
-    folder.rename(tmp_path / "elsewhere")
-    folder.symlink_to(tmp_path / "elsewhere")
-    assert find_private_folder(tmp_path, monkeypatch) is None
+        places.temporary.chmod(mode)
+        assert places.find(warns=IS_NOT_CACHED) is None
+    places.temporary.chmod(0o1777)
+    assert places.find(warns=IS_PRIVATE) == places.private
+    places.private.rename(places.home.with_name("elsewhere"))
+    places.private.symlink_to(places.home.with_name("elsewhere"))
+    assert places.find(warns=IS_NOT_CACHED) is None
 
 
-def test_a_folder_of_another_user_is_never_private(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.plain
+def test_a_folder_of_another_user_is_never_private(places: Places) -> None:
+    places.home.touch()
     other = os.geteuid() + 1
-    monkeypatch.setattr(os, "geteuid", lambda: other)
-    (tmp_path / f"belated-{other}").mkdir(mode=0o700)
-    assert find_private_folder(tmp_path, monkeypatch) is None
+    places.monkeypatch.setattr(os, "geteuid", lambda: other)
+    (places.temporary / f"belated-{other}").mkdir(mode=0o700)
+    assert places.find(warns=IS_NOT_CACHED) is None
 
 
-def test_there_is_no_private_folder_without_a_temporary_directory(
+@pytest.mark.plain
+def test_folders_of_other_sources_are_deleted_when_they_have_long_been_unused(
+    places: Places,
+) -> None:
+    parent = places.home / "belated"
+    own, old, recent = (parent / name for name in (cache.digest_sources(), "a" * 24, "b" * 24))
+    long_ago = time.time() - cache.MAX_UNUSED_S - 60
+    others = [parent / "somebody's", parent / ("c" * 23)]
+    for path in (own, old, recent, *others):
+        (path / "inside").mkdir(parents=True)
+        os.utime(path, (long_ago, long_ago))
+    os.utime(recent)
+    file = parent / ("d" * 24)
+    file.touch()
+    os.utime(file, (long_ago, long_ago))
+    places.find()
+    assert set(parent.iterdir()) == {own, recent, file, *others}
+    assert time.time() - own.stat().st_mtime < cache.MAX_UNUSED_S  # used today
+
+
+@pytest.mark.plain
+def test_the_digest_changes_with_sources_that_kernels_are_made_from_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert find_private_folder(tmp_path / "missing", monkeypatch) is None
+    monkeypatch.setattr(cache, "PACKAGE", tmp_path)
+    digests = []
+    for name in ("learner/base.py", "elementary.py", "service/routes.py", "cli/main.py"):
+        for text in ("x = 1\n", "x = 2\n"):
+            (tmp_path / name).parent.mkdir(exist_ok=True)
+            (tmp_path / name).write_text(text)
+            digests.append(cache.digest_sources.__wrapped__())
+    assert len(set(digests[:4])) == 4
+    assert set(digests[3:]) == {digests[3]}
 
 
-def test_code_is_compiled_again_if_its_module_has_another_name(tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    (folder / "own.py").write_text(
-        "from belated.compiled import compiled\n\n\n@compiled\ndef add(x, y):\n    return x + y\n"
-    )
-    for name in ("own", "folder.own"):
-        script = f"import sys; sys.path[:0] = {[str(folder), str(tmp_path)][name != 'own' :]!r}\n"
-        script += f"import {name} as own; assert own.add(1, 2) == 3"
-        assert Program(script).end() == (0, "")
+# Numba
+
+WHERE = "numba has changed; adapt belated.compiled.cache and belated.compiled.decorators"
+SIGNATURES: dict[str, tuple[Any, list[str]]] = {
+    "load": (numba.core.caching._Cache.load_overload, ["self", "sig", "target_context"]),
+    "save": (numba.core.caching._Cache.save_overload, ["self", "sig", "data"]),
+    "reduce": (numba.core.caching.CompileResultCacheImpl.reduce, ["self", "cres"]),
+    "rebuild": (
+        numba.core.caching.CompileResultCacheImpl.rebuild,
+        ["self", "target_context", "payload"],
+    ),
+    "callback": (
+        numba.core.ccallback.CFunc.__init__,
+        ["self", "pyfunc", "sig", "locals", "options", "pipeline_class"],
+    ),
+    "dispatcher": (
+        numba.core.registry.CPUDispatcher._compile_for_args,
+        ["self", "args", "kws"],
+    ),
+}
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_numba_has_the_functions_that_the_cache_is_made_of(name: str) -> None:
+    function, parameters = SIGNATURES[name]
+    assert list(inspect.signature(function).parameters) == parameters, WHERE
+
+
+@pytest.mark.plain
+def test_numba_has_one_abstract_cache_and_reduces_code_without_its_state() -> None:
+    abstract = {"cache_path", "load_overload", "save_overload", "enable", "disable", "flush"}
+    assert numba.core.caching._Cache.__abstractmethods__ == abstract, WHERE
+    for method in ("reduce", "rebuild"):  # called with None as self
+        source = inspect.getsource(getattr(cache.Reducer, method))
+        assert source.count("self") == 1, WHERE
+
+
+@needs_compiler
+def test_numba_keeps_the_cache_of_a_function_where_it_is_replaced(
+    files: Callable[[], set[Path]],
+) -> None:
+    signature = numba.types.int64(numba.types.int64)
+    for function in (times(2), compile_callback(times(2).py_func, signature)):
+        assert isinstance(function._cache, cache.DiskCache), WHERE
+    plain = numba.njit(lambda x: x)
+    assert isinstance(plain._cache, numba.core.caching.NullCache), WHERE
+    assert callable(plain.targetctx.refresh), WHERE
+    assert hasattr(plain.targetctx.codegen(), "magic_tuple"), WHERE
+    plain(1)
+    (result,) = plain.overloads.values()
+    assert result.library.has_dynamic_globals is False, WHERE

@@ -100,7 +100,7 @@ def test_a_mistake_in_a_backup_is_told_in_one_sentence_with_its_own_line(
     )
     record = LearnerRecord(configure(problem, 0), empty_state(problem))
     with pytest.raises(TypeError) as caught:
-        loops_of(backup, record)
+        loops_of(BackupRule(backup, np.zeros(1)), record)
     line = inspect.getsourcelines(backup.function)[1] + 2
     where = f" (test_backup.py, line {line})" if has_line else ""
     name = backup.function.__name__

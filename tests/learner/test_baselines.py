@@ -10,12 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.exact.values import optimal_table, policy_table
 from belated.learner.bases import BASES, EpsilonGreedy, Fixed, Optimal, UniformRandom
-from belated.mdp.play import play
-from belated.randomness import EXPLORE, uniform
 from random_problems import random_world
-from ways import difference
 from worlds import worlds
 
 EPISODES = 80
@@ -55,37 +51,10 @@ def dense_value(world: bl.MDP, probabilities: Any) -> Any:
 # Random
 
 
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
-@pytest.mark.parametrize(
-    "updater", [bl.Active(), bl.Lazy(2), bl.Lazy("auto"), bl.MultiInstance()], ids=str
-)
-def test_random_regret_is_the_gap_of_the_uniform_policy_every_time(
-    updater: Any, engine: Any
-) -> None:
-    world = a_world()
-    uniform_policy = np.full(world.shape.table, 1 / 3)
-    gap = bl.optimal_value(world) - dense_value(world, uniform_policy)[1]
-    assert gap > 0.1
-    run = simulate(world, UniformRandom(), updater=updater, engine=engine)
-    assert run.regret == pytest.approx(gap * np.arange(1, EPISODES + 1), rel=1e-12)
-
-
 def test_random_regret_on_the_chain_is_as_published() -> None:
     """V* - V^uniform = 0.4096 - 0.0256 on the chain of five."""
     run = simulate(bl.chain(5), UniformRandom())
     assert run.total_regret == pytest.approx(EPISODES * (0.4096 - 0.0256), rel=1e-12)
-
-
-def test_random_takes_every_action_equally_often() -> None:
-    world = bl.MDP.dense(np.ones((1, 3, 1)), np.zeros((1, 3)), horizon=2)
-    learner = bl.Learner(
-        world.shape, base=UniformRandom(), updater=bl.Active(), rewards=None, episodes=10
-    )
-    taken = np.zeros((2, 3), np.int64)
-    for k in range(1, 2001):
-        episode = play(world, learner.policy, seed=0, episode=k)
-        taken[np.arange(2), episode.actions] += 1
-    assert taken == pytest.approx(2000 / 3, abs=4 * math.sqrt(2000 * 2 / 9))
 
 
 # Optimal and fixed
@@ -106,16 +75,6 @@ def test_the_optimal_policy_is_known_in_a_simulation_only() -> None:
         bl.Learner(
             bl.Shape(2, 2, 2), base=Optimal(), updater=bl.Active(), rewards=None, episodes=10
         )
-
-
-@pytest.mark.parametrize("stages", ["each", "pooled"])
-def test_a_fixed_policy_is_played_for_ever(stages: Any) -> None:
-    world = a_world()
-    actions = np.random.default_rng(2).integers(0, 3, (4, 4))
-    run = simulate(world, Fixed(actions=actions), stages=stages, updater=bl.Lazy(1))
-    assert (run.policies == actions).all()
-    gap = optimal_table(world)[0, 1] - policy_table(world, actions)[0, 1]
-    assert run.regret == pytest.approx(gap * np.arange(1, EPISODES + 1), rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -171,20 +130,6 @@ def test_the_value_of_a_mixture_is_what_its_probabilities_give() -> None:
     assert len(np.unique(run.policies, axis=0)) > 3
 
 
-def test_epsilon_is_how_often_an_action_is_drawn() -> None:
-    world = a_world(4)
-    learner = bl.Learner(
-        world.shape, base=EpsilonGreedy(epsilon=0.4), updater=bl.Active(), rewards=None, episodes=10
-    )
-    strayed = 0
-    for k in range(1, 2001):
-        episode = play(world, learner.policy, seed=0, episode=k)
-        greedy = learner.policy.actions[np.arange(4), episode.states[:-1]]
-        strayed += int((episode.actions != greedy).sum())
-    expected = 8000 * 0.4 * 2 / 3
-    assert strayed == pytest.approx(expected, abs=4 * math.sqrt(expected))
-
-
 @given(st.floats(1e-9, 1), st.integers(1, 7), st.integers(0, 2**53 - 1))
 def test_a_drawn_action_is_one_that_exists(epsilon: float, actions: int, bits: int) -> None:
     u = bits / 2**53
@@ -226,39 +171,6 @@ def test_what_was_never_seen_is_worth_nothing() -> None:
     assert learner.policy.actions.tolist() == [[1, 0], [0, 1]]
 
 
-def test_under_explicit_exploration_epsilon_begins_where_that_ends() -> None:
-    world = a_world(6)
-    learner = bl.Learner(
-        world.shape,
-        base=EpsilonGreedy(epsilon=0.25),
-        updater=bl.ExplicitExploration(threshold=20),
-        rewards=None,
-        episodes=400,
-    )
-    left = {"some": 0, "none": 0}
-    for k in range(1, 400):
-        policy = learner.start(k)
-        assert policy.epsilon == 0.25
-        assert policy.explore is not None
-        weights = policy.probabilities(3)
-        marked: Any = policy.explore.any(axis=2)
-        assert weights[marked] == pytest.approx(1 / 3)  # every action is marked where one is
-        greedy = np.eye(3)[policy.actions]
-        assert weights[~marked] == pytest.approx((0.75 * greedy + 0.25 / 3)[~marked])
-        left["some" if marked.any() else "none"] += 1
-        assert bl.policy_value(world, policy) == pytest.approx(dense_value(world, weights)[1])
-        # and it plays what it says
-        episode = play(world, policy, seed=0, episode=k)
-        for h, s in enumerate(episode.states[:-1]):
-            u = uniform(0, EXPLORE, k, h)
-            if marked[h, s]:
-                assert episode.actions[h] == int(3 * u)
-            elif u >= 0.25:
-                assert episode.actions[h] == policy.actions[h, s]
-        learner.observe([episode])
-    assert min(left.values()) > 20
-
-
 def test_drawing_is_not_exploring_in_a_run() -> None:
     """`last_explored` is of explicit exploration; epsilon never ends."""
     world = a_world(7)
@@ -279,13 +191,6 @@ def test_baselines_give_regret_a_scale() -> None:
     ]
     for less, more in itertools.pairwise(regrets):
         assert less < 0.7 * more
-
-
-def test_one_seed_meets_every_baseline_with_the_same_delays() -> None:
-    world = a_world(9)
-    runs = [simulate(world, base) for base in (Optimal(), UniformRandom(), EpsilonGreedy())]
-    assert len({(run.missing, run.mean_delay, run.longest_delay) for run in runs}) == 1
-    assert difference(runs[0], runs[1]) is not None
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.1, math.nan])

@@ -152,12 +152,6 @@ def test_the_expected_plans_are_those_of_a_run_without_delay(updater: str) -> No
     assert UPDATER_NAMES.parse(f"matured:5:{updater}").expected_plans(60, rows=12) == run.epochs
 
 
-def test_the_number_of_batches_is_reported() -> None:
-    """Without delay, batch m of the doubling grid has 2^(m - 1) episodes."""
-    run = bl.simulate(a_world(), base=BASE, updater=bl.Batched(), episodes=100)
-    assert run.epochs == 7  # 1 + 2 + 4 + 8 + 16 + 32 = 63 episodes in six batches
-
-
 def test_feedback_of_an_earlier_batch_does_not_end_a_batch() -> None:
     learner = new_learner(bl.Batched([1, 2]))
     for id in (1, 2, 3):

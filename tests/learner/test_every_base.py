@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.compiled import interpret
 from belated.learner.bases import OPTIMISTIC
+from learner_rows import make
 from random_problems import random_counts, random_episodes, random_shape, random_world
 
 SHARED = {field.name for field in fields(bl.Base)}
@@ -84,6 +86,23 @@ def test_a_plan_has_a_policy_a_q_and_a_v_that_belong_together(base: bl.Base) -> 
         np.testing.assert_array_equal(plan.v[:H], plan.q.max(axis=2))
         np.testing.assert_array_equal(plan.v[H], np.zeros(S))
         np.testing.assert_array_equal(plan.policy, plan.q.argmax(axis=2))
+
+
+@every_variant
+@pytest.mark.parametrize("scale", [0.05, 0.0])
+def test_a_plan_is_the_backup_of_every_row_as_plain_python(base: bl.Base, scale: float) -> None:
+    for shape, n, m, rewards in cases(18, 4):
+        scaled = replace(base, scale=scale)
+        rule = scaled.backup_rule(shape, EPISODES)
+        assert isinstance(rule.backup, bl.Backup)
+        plain, constants = interpret(rule.backup.function), np.array(rule.constants)
+        plan = bl.plan(scaled, n, m, rewards, episodes=EPISODES)
+        H = shape.horizon
+        visits = np.concatenate([n.sum(axis=2), np.zeros((1, shape.states), np.int64)])
+        for h, s, a in np.ndindex(shape.table):
+            given = {"h": h, "horizon": H, "reward": rewards[h, s, a], "visits": visits[h + 1]}
+            row = make(plan.v[h + 1], m[h, s, a], **given)
+            assert plan.q[h, s, a] == plain(constants, *row)
 
 
 @every_variant

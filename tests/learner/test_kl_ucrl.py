@@ -12,7 +12,6 @@ from belated.episode import Floats, Shape
 from belated.learner.backup import Row, Stage, mean
 from belated.learner.bases import kl_ucrl
 from belated.learner.bases.kl_ucrl import KL_UCRL, filippi_constant, kl_bonus, kl_radius
-from belated.learner.plan import plan
 from hard_rows import hard_rows
 from learner_rows import make
 
@@ -214,12 +213,6 @@ def test_the_bonus_adds_the_span_to_the_variance_term() -> None:
     assert kl_bonus(*GOLDEN, 0.05) == pytest.approx(math.sqrt(0.1 * 0.6525) + 0.05 * 4, abs=1e-12)
 
 
-def test_an_unseen_row_may_lead_anywhere() -> None:
-    stage, row = make([1, 2.5, 0, 3], [0, 0, 0, 0], reward=0.25)
-    assert value(KL_UCRL(), stage, row) == 3.25
-    assert value(KL_UCRL(form="bonus"), stage, row) == 4.25
-
-
 @pytest.mark.parametrize("radius", ["uniform", "filippi"])
 def test_a_row_is_worth_its_reward_and_the_maximum_over_the_ball(radius: str) -> None:
     stage, row = make([1, 2.5, 0, 3], [300, 150, 50, 0], reward=0.25)
@@ -233,17 +226,6 @@ def test_a_row_is_worth_its_reward_and_the_maximum_over_the_ball(radius: str) ->
     assert value(loose, stage, row) == pytest.approx(0.25 + mean(stage, row) + beta, abs=1e-14)
 
 
-def test_the_bonus_is_cut_at_what_is_left_to_earn() -> None:
-    stage, row = make([1, 2.5, 0, 3], [1, 0, 0, 0], reward=1.0)
-    assert value(KL_UCRL(form="bonus"), stage, row) == 5.0
-
-
-@pytest.mark.parametrize("form", ["exact", "bonus"])
-def test_scale_zero_believes_the_counts(form: str) -> None:
-    stage, row = make([1, 2.5, 0, 3], [30, 15, 5, 0], reward=0.5)
-    assert value(KL_UCRL(form=form, scale=0.0), stage, row) == 0.5 + 1.35  # type: ignore[arg-type]
-
-
 @pytest.mark.plain
 def test_bounds_on_the_duality_gap_decide_as_the_gap_does() -> None:
     random = np.random.default_rng(12)
@@ -255,23 +237,3 @@ def test_bounds_on_the_duality_gap_decide_as_the_gap_does() -> None:
         near = (math.nextafter(gap, -1.0), gap, math.nextafter(gap, math.inf))
         for limit in (*near, 0.0, 0.25 * gap, 0.7 * gap, 1.4 * gap, 4.0 * gap):
             assert kl_ucrl.is_gap_small(2.5, x, limit) == (gap <= limit)
-
-
-@pytest.mark.parametrize(("form", "reads"), [("exact", "best"), ("bonus", "extremes")])
-def test_a_compiled_plan_backs_up_every_row(form: str, reads: str) -> None:
-    base = KL_UCRL(form=form, scale=0.2)  # type: ignore[arg-type]
-    assert base.backup_rule(SHAPE, 1000).reads == reads
-    random = np.random.default_rng(11)
-    m = random.integers(0, 40, (5, 4, 2, 4)) * random.integers(0, 2, (5, 4, 2, 4))
-    m[3, 1, 1] = 0
-    rewards = random.random((5, 4, 2))
-    planned = plan(base, m.sum(axis=3), m, rewards, episodes=1000)
-    for h, s, a in np.ndindex(5, 4, 2):
-        stage, row = make(planned.v[h + 1], m[h, s, a], h=h, reward=rewards[h, s, a])
-        assert planned.q[h, s, a] == value(base, stage, row)
-
-
-@pytest.mark.parametrize("option", ["form", "radius"])
-def test_an_unknown_option_is_refused(option: str) -> None:
-    with pytest.raises(ValueError, match=rf"^{option} must be one of .*, got 'loose'\.$"):
-        KL_UCRL(**{option: "loose"})  # type: ignore[arg-type]

@@ -22,7 +22,7 @@ from belated.learner.planning.greedy import (
     store_values,
     survey_values,
 )
-from belated.learner.planning.loops import loops_of
+from belated.learner.planning.loops import NO_RULE, loops_of
 from belated.learner.planning.rows import plan_rows
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
@@ -40,7 +40,7 @@ from belated.worklist import clear, members, put
 
 pytestmark = pytest.mark.plain
 
-SHAPE = bl.Shape(4, 2, 4)
+SHAPE = bl.Shape(12, 2, 4)  # a plan lists single rows while few of the states change
 H, S, A = SHAPE.table
 NO_REWARDS = np.zeros(0)
 
@@ -100,11 +100,11 @@ def plan_state(
     limit: int = UNLIMITED,
 ) -> bool:
     """Plan from what changed, or from `all` rows; return whether the plan is complete."""
-    backup = problem.backup_rule.backup
-    assert isinstance(backup, Backup)
+    rule = problem.backup_rule
+    assert isinstance(rule.backup, Backup)
     record = LearnerRecord(configure(problem, 0), state)
-    run = plan_record if backup.compiled else as_plain(plan_record)
-    return run(loops_of(backup, record), record, plan, all, limit)
+    run = plan_record if rule.backup.compiled else as_plain(plan_record)
+    return run(loops_of(rule, record), record, plan, all, limit)
 
 
 def make_problem(base: bl.Base, *, shape: bl.Shape = SHAPE, **options: Any) -> LearningProblem:
@@ -121,13 +121,14 @@ def random_steps(rng: np.random.Generator, count: int) -> tuple[Any, ...]:
 
 
 def feed(
-    config: Config, state: LearnerState, steps: tuple[Any, ...], rewards: Any = NO_REWARDS
+    problem: LearningProblem, state: LearnerState, steps: tuple[Any, ...], rewards: Any = NO_REWARDS
 ) -> LearnerState:
     """Return the state after all steps are absorbed, with their rewards."""
     count = len(steps[0])
-    state = with_room_for(state, count)
-    assert absorb(config, state, 0, *steps, rewards, True, True) == count
-    return state
+    record = LearnerRecord(configure(problem, 0), with_room_for(state, count))
+    loops = loops_of(NO_RULE, record)
+    assert absorb(loops, record, 0, *steps, rewards, True, True) == count
+    return record.state
 
 
 def differences(config: Config, one: LearnerState, other: LearnerState) -> list[str]:
@@ -157,7 +158,7 @@ def plan_both_ways(problem: LearningProblem, true_problem: LearningProblem) -> l
     plan_state(true_problem, full, all=True)
     clear(state.changed)
     for plan in range(1, 30):
-        state = feed(config, state, random_steps(rng, int(rng.choice([1, 1, 2, 50]))))
+        state = feed(problem, state, random_steps(rng, int(rng.choice([1, 1, 2, 50]))))
         touched, before = members(state.touched), state.table.actions.copy()
         while not plan_state(
             problem, state, plan, limit=state.scratch.work[0] + 1 if plan % 2 else UNLIMITED
@@ -278,10 +279,10 @@ CHAIN = tuple(np.array(x) for x in ([0, 1, 2, 3], [0, 1, 2, 3], [0, 0, 0, 0], [1
 
 def planned_chain(problem: LearningProblem, *, actions: int = 1) -> LearnerState:
     """Return the state planned from one step along the chain for each of some actions."""
-    config, state = configure(problem, 0), empty_state(problem)
+    state = empty_state(problem)
     steps, states, first, successors = CHAIN
     for action in range(actions):
-        state = feed(config, state, (steps, states, first + action, successors))
+        state = feed(problem, state, (steps, states, first + action, successors))
     plan_state(problem, state, all=True)
     clear(state.touched)
     return state
@@ -311,7 +312,7 @@ def test_an_unchanged_value_stops_the_propagation() -> None:
     problem = chain_problem()
     state = planned_chain(problem)
     # the same steps again: the row at the last step keeps its value of 0.5
-    state = feed(configure(problem, 0), state, tuple(x[-1:] for x in CHAIN))
+    state = feed(problem, state, tuple(x[-1:] for x in CHAIN))
     assert backed_up(problem, state) == {3: {3 * A}, 2: set(), 1: set(), 0: set()}
 
 
@@ -342,7 +343,7 @@ def test_a_change_of_visits_reaches_the_rows_that_lead_to_the_state() -> None:
     for visits, expected in ((False, set()), (True, {2 * A})):
         problem = chain_problem(visits=visits)
         state = planned_chain(problem)
-        state = feed(configure(problem, 0), state, tuple(x[-1:] for x in CHAIN))
+        state = feed(problem, state, tuple(x[-1:] for x in CHAIN))
         assert backed_up(problem, state) == {3: {3 * A}, 2: expected, 1: set(), 0: set()}
 
 
@@ -387,7 +388,7 @@ def test_a_change_concerns_the_rows_whose_mean_is_not_above_it() -> None:
 
 def update_plan(problem: LearningProblem, state: LearnerState, *, refresh: bool = True) -> None:
     record = LearnerRecord(configure(problem, 0), state)
-    loops = loops_of(problem.backup_rule.backup, record)
+    loops = loops_of(problem.backup_rule, record)
     assert plan_now(loops, record, refresh, 0.0, UNLIMITED)
 
 
@@ -423,7 +424,7 @@ def test_an_incremental_learner_with_unknown_rewards_plans_what_a_full_one_does(
             assert not refresh or members(state.new_rewards).size == 0
         steps = random_steps(rng, int(rng.integers(0, 6)))
         rewards = rng.random(len(steps[0]))
-        states = [feed(config, state, steps, rewards) for state in states]
+        states = [feed(problems[0], state, steps, rewards) for state in states]
     assert states[0].scratch.work[0] < states[1].scratch.work[0]
 
 
@@ -431,7 +432,7 @@ def test_rewards_that_may_not_be_used_yet_stay_listed() -> None:
     problem = make_problem(Reader(), rewards=None, late="rewards")
     state = empty_state(problem)
     update_plan(problem, state)
-    state = feed(configure(problem, 0), state, CHAIN, np.zeros(H))
+    state = feed(problem, state, CHAIN, np.zeros(H))
     rows = [(h * S + h) * A for h in range(H)]
     update_plan(problem, state, refresh=False)
     assert members(state.new_rewards).tolist() == rows
@@ -447,7 +448,7 @@ def test_the_epoch_begins_with_the_counts_of_the_rows_that_were_touched() -> Non
     state = empty_state(problem)
     update_plan(problem, state)
     for times in (1, 2):
-        state = feed(configure(problem, 0), state, CHAIN)
+        state = feed(problem, state, CHAIN)
         update_plan(problem, state)
         assert state.epoch_counts.sum() == times * H
         np.testing.assert_array_equal(state.epoch_counts, state.counts.n)

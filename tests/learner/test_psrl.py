@@ -9,7 +9,6 @@ import pytest
 from scipy import stats
 
 import belated as bl
-from belated.compiled import JIT
 from belated.learner import state
 from belated.learner.updaters import Updater
 from belated.randomness import POSTERIOR, POSTERIOR_REWARD, gamma
@@ -184,14 +183,14 @@ def test_pooled_counts_draw_one_world_for_all_steps() -> None:
 def test_storing_the_draws_of_pooled_counts_changes_no_bit(
     prior: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    S, A = 7, 3  # 21 rows, which are computed in groups of four
+    S, A = 7, 3
     rng = np.random.default_rng(8)
     m = rng.multinomial(rng.integers(0, 5, (S, A)), rng.dirichlet(np.ones(S), (S, A)))
     rewards = rng.random((S, A))
     stored = []
     plans = []
     for most in (S * A * S, S * A * S - 1):
-        monkeypatch.setattr(state, "MAX_WEIGHTS", most)
+        monkeypatch.setattr(state, "MAX_SAMPLES", most)
         base = bl.PSRL(prior=prior)
         learner = bl.Learner(
             bl.Shape(S, A, 5),
@@ -202,12 +201,12 @@ def test_storing_the_draws_of_pooled_counts_changes_no_bit(
             stages="pooled",
         )
         [instance] = learner._instances
-        stored.append(instance.state.scratch.weights.size)
+        stored.append(instance.state.scratch.samples.size)
         plans += [
             bl.plan(base, m.sum(axis=2), m, rewards, horizon=5, episodes=9, seed=seed)
             for seed in range(3)
         ]
-    assert stored == ([S * A * S, 0] if JIT else [0, 0])
+    assert stored == [S * A * S, 0]
     for one, other in zip(plans[:3], plans[3:], strict=True):
         np.testing.assert_array_equal(one.q, other.q)
         np.testing.assert_array_equal(one.policy, other.policy)
@@ -258,7 +257,9 @@ def test_rewards_that_were_never_seen_are_uniform() -> None:
     assert stats.kstest(np.ravel(drawn), "uniform").pvalue > UNLIKELY
 
 
-# When a world is drawn
+# When a world, or the noise of RLSVI, is drawn
+
+SAMPLING = [bl.PSRL, bl.RLSVI]
 
 
 def make(resample: Any, updater: Updater, **options: Any) -> bl.Learner:
@@ -326,6 +327,7 @@ def test_episode_draws_from_all_that_has_come_back_even_if_the_updater_waits() -
     assert planned_from == {"update": 8, "episode": 15}
 
 
+@pytest.mark.parametrize("base", SAMPLING)
 @pytest.mark.parametrize(
     ("updater", "same"),
     [
@@ -338,13 +340,13 @@ def test_episode_draws_from_all_that_has_come_back_even_if_the_updater_waits() -
     ],
     ids=str,
 )
-def test_auto_is_episode_except_under_lazy(updater: Updater, same: Any) -> None:
+def test_auto_is_episode_except_under_lazy(updater: Updater, same: Any, base: Any) -> None:
     rng = np.random.default_rng(7)
     world = random_world(rng, states=4, actions=3, horizon=4, homogeneous=False)
     runs = [
         bl.simulate(
             world,
-            base=bl.PSRL(resample=resample),
+            base=base(resample=resample),
             updater=updater,
             delay=bl.delays.geometric(6),
             episodes=60,
@@ -356,7 +358,8 @@ def test_auto_is_episode_except_under_lazy(updater: Updater, same: Any) -> None:
     assert difference(*runs) is None
 
 
-def test_a_late_episode_does_not_freeze_the_policy_of_episode() -> None:
+@pytest.mark.parametrize("base", SAMPLING)
+def test_a_late_episode_does_not_freeze_the_policy_of_episode(base: Any) -> None:
     """During a blind start, "update" plays one policy over and over."""
     given: dict[str, Any] = {
         "updater": bl.Active(),
@@ -365,7 +368,7 @@ def test_a_late_episode_does_not_freeze_the_policy_of_episode() -> None:
         "trace": True,
     }
     update, episode = (
-        bl.simulate(bl.chain(5), base=bl.PSRL(resample=resample), **given)
+        bl.simulate(bl.chain(5), base=base(resample=resample), **given)
         for resample in ("update", "episode")
     )
     assert len({policy.tobytes() for policy in np.array(update.policies)}) == 1

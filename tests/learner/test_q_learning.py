@@ -8,21 +8,11 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.learner.bases.q_learning import (
-    QParameters,
-    bonus_of,
-    empty_inbox,
-    empty_memory,
-    initialise_values,
-    learn,
-    post,
-    with_inbox_room,
-)
+from belated.learner.planning.loops import loops_of
 from belated.learner.problem import LearningProblem
-from belated.learner.state import configure, empty_state, with_room_for
+from belated.learner.state import LearnerRecord, configure, empty_state, with_room_for
 from belated.learner.updating import absorb
 from belated.mdp.play import play
-from belated.randomness import REWARD, START, TRANSITION, uniform
 from worlds import random_world
 
 EPISODES = 150
@@ -93,43 +83,6 @@ def v_of(learner: bl.Learner) -> Any:
 # Without delay
 
 
-@pytest.mark.parametrize("rewards", ["known", None])
-@pytest.mark.parametrize("c", [1.0, 0.02])
-@every_variant
-def test_without_delay_it_is_the_online_algorithm_step_for_step(
-    bonus: Any, most: Any, c: float, rewards: Any
-) -> None:
-    """The textbook acts and learns within the episode, and meets the same world."""
-    for seed in range(3):
-        world = a_world(seed, "deterministic" if rewards else "bernoulli")
-        table, means = world.transition_table(), world.reward_table()
-        run: Any = bl.simulate(
-            world,
-            base=bl.QLearning(bonus=bonus, range=most, scale=c),
-            updater=bl.Active(),
-            episodes=EPISODES,
-            seed=seed,
-            every=1,
-            rewards=rewards,
-            trace=True,
-        )
-        book = Textbook(world.shape, bonus, most, c, 0.05 if rewards else 0.025)
-        for k in range(1, EPISODES + 1):
-            np.testing.assert_array_equal(run.policies[k - 1], book.policy)
-            s = int(np.searchsorted(np.cumsum(world.start), uniform(seed, START, k, 0), "right"))
-            for h in range(world.shape.horizon):
-                a = book.greedy(h, s)
-                u = uniform(seed, TRANSITION, k, h)
-                y = int(np.searchsorted(np.cumsum(table[h, s, a]), u, "right"))
-                r = means[h, s, a]
-                if not rewards:
-                    r = float(uniform(seed, REWARD, k, h) < r)
-                book.update(h, s, a, r, y)
-                s = y
-        if c < 1:  # with c = 1 the action tried first looks best for longer than this
-            assert len(np.unique(run.policies, axis=0)) > 5
-
-
 @pytest.mark.plain
 @every_variant
 def test_without_delay_every_q_and_v_is_the_textbooks(bonus: Any, most: Any) -> None:
@@ -183,70 +136,6 @@ def test_three_updates_by_hand() -> None:
 
 
 # With delay
-
-
-def expected_policies(
-    world: bl.MDP, run: Any, seed: int, delays: Any, *, book: Textbook, alpha: float
-) -> list[Any]:
-    """Sort all steps of the run by arrival, then episode, then step; work them off when due."""
-    H = world.shape.horizon
-    made, waiting = [], []
-    counts: dict[Any, int] = {}
-    epoch: dict[Any, int] = {}
-    steps: list[Any] = []
-    for k in range(1, EPISODES + 1):
-        back = sorted(step for step in steps if step[0] < k)
-        steps = [step for step in steps if step[0] >= k]
-        due = False
-        for _, _, h, s, a, r, y in back:
-            waiting.append((h, s, a, r, y))
-            counts[h, s, a] = counts.get((h, s, a), 0) + 1
-            before = epoch.get((h, s, a), 0)
-            due |= alpha * (counts[h, s, a] - before) >= before
-        if due:
-            for step in waiting:
-                book.update(*step)
-            waiting, epoch = [], dict(counts)
-            made.append(book.policy)
-        else:
-            made.append(made[-1] if made else book.policy)
-        path = play(world, bl.Policy(run.policies[k - 1]), seed=seed, episode=k)
-        assert path.rewards is not None
-        for h in range(H):
-            arrival = k + int(delays[k - 1, h])
-            what = (int(path.states[h]), int(path.actions[h]), path.rewards[h])
-            steps.append((arrival, k, h, *what, int(path.states[h + 1])))
-    return made
-
-
-@pytest.mark.parametrize("late", ["everything", "rewards"])
-@pytest.mark.parametrize("per", ["episode", "step"])
-@pytest.mark.parametrize("alpha", [math.inf, 1.0, 2.5], ids=["active", "doubling", "lazy"])
-@pytest.mark.parametrize("bonus", BONUSES)
-def test_feedback_is_worked_off_by_arrival_then_episode_then_step(
-    bonus: Any, alpha: float, per: Any, late: Any
-) -> None:
-    law = bl.delays.never(0.05, otherwise=bl.delays.geometric(5))
-    for seed in range(2):
-        world = a_world(10 + seed, "beta")
-        run: Any = bl.simulate(
-            world,
-            base=bl.QLearning(bonus=bonus, scale=0.02),
-            updater=bl.Active() if alpha == math.inf else bl.Lazy(alpha),
-            delay=law,
-            episodes=EPISODES,
-            seed=seed,
-            rewards=None,
-            late=late,
-            delay_per=per,
-            trace=True,
-        )
-        steps = range(4) if per == "step" else [0] * 4
-        delays = np.stack([law.draw(seed=seed, episodes=EPISODES, step=h) for h in steps], axis=1)
-        book = Textbook(world.shape, bonus, "H", 0.02, 0.025)
-        policies = expected_policies(world, run, seed, delays, book=book, alpha=alpha)
-        np.testing.assert_array_equal(run.policies, policies)
-        assert len(np.unique(run.policies, axis=0)) > 5
 
 
 def two_episodes() -> tuple[bl.Learner, list[bl.Episode]]:
@@ -397,124 +286,11 @@ def test_nonsense_is_refused(options: dict[str, Any], message: str) -> None:
         bl.QLearning(**options)
 
 
-# Single kernels, by hand: H = 2, S = 2, A = 2, and log = 2, so that H^3 log = 16
-
-
-HOEFFDING = QParameters(tight=0.0, bonus=0.0, c=0.25, log=2.0, lower=1.0)
-BERNSTEIN = HOEFFDING._replace(bonus=1.0, c=0.5)
-
-
-def row_of(h: int, s: int, a: int) -> int:
-    return (h * 2 + s) * 2 + a
-
-
-def learnt(parameters: QParameters, steps: list[tuple[int, int, int, int, float]]) -> Any:
-    """Return Q, V and the memory after the steps (h, s, a, successor, reward)."""
-    constants = np.array(parameters)
-    inbox, memory = empty_inbox(len(steps)), empty_memory(8)
-    q, v = np.zeros((2, 4)), np.ones((3, 2))
-    initialise_values(constants, q, v)
-    for h, s, a, y, reward in steps:
-        post(inbox, row_of(h, s, a), y, reward)
-    learn(constants, inbox, memory, q, v)
-    assert inbox.used[0] == 0
-    return q.reshape(2, 2, 2), v, memory
+# The queue of steps to learn
 
 
 @pytest.mark.plain
-def test_values_start_at_their_upper_limits() -> None:
-    q, v, memory = learnt(HOEFFDING, [])
-    assert (q == 2.0).all()
-    assert v.tolist() == [[2.0, 2.0], [2.0, 2.0], [0.0, 0.0]]
-    assert not memory.n.any()
-    q, v, _ = learnt(HOEFFDING._replace(tight=1.0), [])
-    assert q.tolist() == [[[2.0, 2.0]] * 2, [[1.0, 1.0]] * 2]
-    assert v.tolist() == [[2.0, 2.0], [1.0, 1.0], [0.0, 0.0]]
-
-
-@pytest.mark.plain
-def test_the_hoeffding_bonus_depends_on_the_count_only() -> None:
-    memory = empty_memory(8)
-    for t, expected in ((1, 0.25 * 4), (4, 0.25 * 2), (16, 0.25)):
-        memory.n[5] = t
-        assert bonus_of(HOEFFDING, memory, 5, 1.7, 3 / (2 + t), 2) == expected
-    assert not memory.total.any()
-    assert not memory.beta.any()
-
-
-@pytest.mark.plain
-def test_the_bernstein_bonus_is_the_difference_of_two_betas() -> None:
-    memory = empty_memory(8)
-    # t = 1, alpha = 1: one value has no variance
-    memory.n[5] = 1
-    beta_1 = 0.5 * (math.sqrt(2 * (0 + 2) * 2) + 1)
-    assert bonus_of(BERNSTEIN, memory, 5, 1.0, 1.0, 2) == pytest.approx(beta_1 / 2, rel=1e-15)
-    # t = 2, alpha = 3/4: the variance of 1 and 0 is 1/4
-    memory.n[5] = 2
-    beta_2 = 0.5 * (math.sqrt(2 * (0.25 + 2) * 2 / 2) + 1 / 2)
-    expected = (beta_2 - 0.25 * beta_1) / 1.5
-    assert bonus_of(BERNSTEIN, memory, 5, 0.0, 0.75, 2) == pytest.approx(expected, rel=1e-15)
-    assert (memory.total[5], memory.squares[5]) == (1.0, 1.0)
-    assert memory.beta[5] == pytest.approx(beta_2, rel=1e-15)
-    assert np.flatnonzero(memory.beta).tolist() == [5]
-
-
-@pytest.mark.plain
-def test_the_bernstein_bonus_is_at_most_that_of_hoeffding() -> None:
-    memory = empty_memory(8)
-    memory.n[0] = 1
-    wide = BERNSTEIN._replace(lower=100.0)
-    assert bonus_of(wide, memory, 0, 1.0, 1.0, 2) == 0.5 * math.sqrt(16) / 2
-
-
-@pytest.mark.plain
-def test_steps_are_learnt_one_after_the_other() -> None:
-    steps = [(1, 0, 0, 1, 0.5), (1, 0, 1, 0, 0.0), (0, 1, 0, 0, 0.25), (0, 1, 0, 0, 0.25)]
-    q, v, memory = learnt(HOEFFDING, steps)
-    # b_t = 1 / sqrt(t), alpha_1 = 1 and alpha_2 = 3/4
-    last = 0.25 * (0.25 + 1.5 + 1) + 0.75 * (0.25 + 1.5 + 1 / math.sqrt(2))
-    assert q[1, 0].tolist() == [0.5 + 0 + 1, 0.0 + 0 + 1]
-    assert q[0, 1].tolist() == [pytest.approx(last, rel=1e-15), 2.0]
-    assert v.tolist() == [[2.0, 2.0], [1.5, 2.0], [0.0, 0.0]]  # V is at most H
-    counts = {row_of(1, 0, 0): 1, row_of(1, 0, 1): 1, row_of(0, 1, 0): 2}
-    assert {int(row): int(memory.n[row]) for row in np.flatnonzero(memory.n)} == counts
-    # in the opposite order, the first step is followed by a state worth H
-    q, v, _ = learnt(HOEFFDING, steps[::-1])
-    last = 0.25 * (0.25 + 2 + 1) + 0.75 * (0.25 + 2 + 1 / math.sqrt(2))
-    assert q[0, 1, 0] == pytest.approx(last, rel=1e-15)
-    assert v[1].tolist() == [1.5, 2.0]
-
-
-@pytest.mark.plain
-def test_a_tight_range_caps_every_value_at_the_steps_that_remain() -> None:
-    steps = [(1, 0, a, 1, 0.5) for a in (0, 1)]
-    q, v, _ = learnt(HOEFFDING._replace(tight=1.0), steps)
-    assert q[1, 0].tolist() == [1.5, 1.5]
-    assert v[1, 0] == 1.0
-    _, v, _ = learnt(HOEFFDING, steps)
-    assert v[1, 0] == 1.5
-
-
-@pytest.mark.plain
-def test_an_inbox_grows_by_doubling_and_keeps_its_steps() -> None:
-    inbox = empty_inbox(2)
-    assert with_inbox_room(inbox, 2) is inbox
-    post(inbox, 3, 1, 0.5)
-    assert with_inbox_room(inbox, 1) is inbox
-    larger = with_inbox_room(inbox, 2)
-    assert larger.row.size == larger.successor.size == larger.reward.size == 2 * 2 + 2
-    post(larger, 7, 0, 0.25)
-    assert larger.used[0] == 2
-    assert larger.row[:2].tolist() == [3, 7]
-    assert larger.successor[:2].tolist() == [1, 0]
-    assert larger.reward[:2].tolist() == [0.5, 0.25]
-    assert inbox.used[0] == 1  # the inbox it was made from is as before
-    from_nothing = with_inbox_room(empty_inbox(0), 1)
-    assert from_nothing.row.size == 1
-
-
-@pytest.mark.plain
-def test_feedback_fills_the_inbox_up_to_its_room_and_goes_on_after_it_has_grown() -> None:
+def test_feedback_fills_the_queue_up_to_its_room_and_goes_on_after_it_has_grown() -> None:
     rng = np.random.default_rng(5)
     problem = LearningProblem(
         shape=bl.Shape(2, 2, 2),
@@ -523,22 +299,22 @@ def test_feedback_fills_the_inbox_up_to_its_room_and_goes_on_after_it_has_grown(
         rewards=None,
         episodes=50,
     )
-    config, state = configure(problem, 0), empty_state(problem)
-    steps, states, actions, successors = rng.integers(0, 2, (4, 40))
+    record = LearnerRecord(configure(problem, 0), empty_state(problem))
+    loops = loops_of(problem.backup_rule, record)
+    feedback = steps, states, actions, successors = rng.integers(0, 2, (4, 40))
     rewards = rng.random(40)
-    done, sizes = 0, [state.inbox.row.size]
+    done, sizes = 0, [len(record.state.own.queue)]
     while done < 40:
-        more = absorb(config, state, done, steps, states, actions, successors, rewards, True, True)
+        more = absorb(loops, record, done, *feedback, rewards, True, True)
         if more < 40:
-            assert more == state.inbox.used[0]
-            state = with_room_for(state, 1)
-            sizes.append(state.inbox.row.size)
+            assert more == record.state.own.queued[0]
+            record = record._replace(state=with_room_for(record.state, 1))
+            sizes.append(len(record.state.own.queue))
         done = more
     assert sizes == sorted(set(sizes))
     assert sizes[-1] < 2 * 40 + 2
-    assert state.inbox.used[0] == 40
-    rows = [row_of(*step) for step in zip(steps, states, actions, strict=True)]
-    assert state.inbox.row[:40].tolist() == rows
-    assert state.inbox.successor[:40].tolist() == successors.tolist()
-    assert state.inbox.reward[:40].tolist() == rewards.tolist()
-    assert state.counts.n.sum() == 40
+    assert record.state.own.queued[0] == 40
+    rows = (steps * 2 + states) * 2 + actions
+    expected = np.stack([rows, successors, rewards], axis=1)
+    np.testing.assert_array_equal(record.state.own.queue[:40], expected)
+    assert record.state.counts.n.sum() == 40

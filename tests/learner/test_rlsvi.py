@@ -10,8 +10,6 @@ from scipy import stats
 
 import belated as bl
 from belated.randomness import POSTERIOR, VALUE_NOISE, normal, uniform
-from ways import difference
-from worlds import random_world
 
 pytestmark = pytest.mark.filterwarnings("ignore:Episode .* of a learner with episodes=")
 
@@ -171,47 +169,6 @@ def test_terminal_states_and_forbidden_actions_are_kept() -> None:
     policies = np.array(run.policies)
     assert (policies[:, :, 0] == 1).all()
     assert {0, 1, 2} == set(np.unique(policies[:, :, 1]).tolist())
-
-
-# When noise is drawn
-
-
-@pytest.mark.parametrize(
-    ("updater", "same"),
-    [(bl.Active(), "episode"), (bl.Lazy(2), "update"), (bl.MultiInstance(), "episode")],
-    ids=str,
-)
-def test_auto_is_episode_except_under_lazy(updater: Any, same: Any) -> None:
-    rng = np.random.default_rng(7)
-    world = random_world(rng, states=4, actions=3, horizon=4, homogeneous=False)
-    runs = [
-        bl.simulate(
-            world,
-            base=bl.RLSVI(0.1, resample=resample),
-            updater=updater,
-            delay="geometric:6",
-            episodes=60,
-            every=1,
-            trace=True,
-        )
-        for resample in ("auto", same)
-    ]
-    assert difference(*runs) is None
-
-
-def test_while_nothing_arrives_update_repeats_its_policy_and_episode_does_not() -> None:
-    given: dict[str, Any] = {
-        "updater": bl.Active(),
-        "delay": "constant:50",
-        "episodes": 50,
-        "trace": True,
-    }
-    update, episode = (
-        bl.simulate(bl.chain(5), base=bl.RLSVI(resample=resample), **given)
-        for resample in ("update", "episode")
-    )
-    assert len({policy.tobytes() for policy in np.array(update.policies)}) == 1
-    assert len({policy.tobytes() for policy in np.array(episode.policies)}) == 50
 
 
 def test_it_learns() -> None:

@@ -10,6 +10,7 @@ import pytest
 import belated as bl
 from belated.learner.bases import Fixed
 from belated.mdp.play import play
+from snapshots import same
 
 NEW, INTERESTED, SOLD, GONE = range(4)
 NOTHING, MAIL, PRESS = range(3)
@@ -69,20 +70,6 @@ def steps_of(episode: bl.Episode) -> list[bl.Step]:
     return [bl.Step(episode.id, h, s, a, y, reward) for h, (s, a, y, reward) in enumerate(rows)]
 
 
-def assert_same(one: Any, other: Any) -> None:
-    """Assert that two snapshots hold the same bits."""
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        for key in one:
-            assert_same(one[key], other[key])
-    elif isinstance(one, list):
-        assert len(one) == len(other)
-        for a, b in zip(one, other, strict=True):
-            assert_same(a, b)
-    else:
-        np.testing.assert_array_equal(one, other)
-
-
 # The trap
 
 
@@ -124,7 +111,7 @@ def test_ended_and_padded_episodes_teach_the_same() -> None:
     ended, full = shop_learner(), shop_learner()
     ended.observe([an_episode()])
     full.observe([padded(an_episode())])
-    assert_same(ended.snapshot(), full.snapshot())
+    assert same(ended.snapshot(), full.snapshot())
     assert (ended.observed, ended.missing) == (1, 0)
 
 
@@ -206,7 +193,7 @@ def test_a_snapshot_of_a_restricted_learner_is_restored(late: str) -> None:
             learner.observe_steps(steps_of(episode)[k % 3 :])
     restored = bl.Learner.restore(learner.snapshot())
     assert restored.shape == SHAPE
-    assert_same(learner.snapshot(), restored.snapshot())
+    assert same(learner.snapshot(), restored.snapshot())
     assert restored.missing == learner.missing > 0
 
 

@@ -3,7 +3,6 @@
 import copy
 import inspect
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from belated.learner.updaters import Arrival
 from belated.simulation import engine
 from combinations import spread
 from random_problems import puzzling_world
-from ways import all_agree, difference, every_way, printed_compiled_and_plain
+from ways import all_agree, difference, every_way
 
 EPISODES = 150 if JIT else 15
 
@@ -277,20 +276,3 @@ def test_a_trigger_is_called_as_the_function_it_is() -> None:
 def test_invalid_triggers_are_rejected(make: Any, message: str) -> None:
     with pytest.raises(TypeError, match=message):
         make()
-
-
-SHORT = """
-import sys
-sys.path[:0] = [{folder!r}, {folder!r} + "/.."]
-import belated as bl
-from test_trigger import UPDATERS
-for updater in UPDATERS.values():
-    run = bl.simulate(bl.chain(4), base=bl.UCRL2(scale=0.1), updater=updater,
-                      delay=bl.delays.geometric(3), episodes=40, every=1)
-    print(updater.name, run.regret.tobytes().hex(), run.updates)
-"""
-
-
-def test_compiled_triggers_and_plain_python_agree_to_the_bit() -> None:
-    folder = str(Path(__file__).parent)
-    assert printed_compiled_and_plain(SHORT.format(folder=folder)).count("\n") == len(UPDATERS)

@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-import belated as bl
-from belated.compiled import interpret
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage
 from belated.learner.bases.base import BackupRule
@@ -119,26 +117,6 @@ def test_only_successors_and_extremes_are_read(form: str) -> None:
     assert value(kernel, stage, row) == value(kernel, unread, row)
 
 
-def test_an_unseen_row_may_lead_to_the_best_state_or_in_the_bonus_form_anywhere() -> None:
-    stage, row = make([1, 2, 3], [0, 0, 0], reward=0.25)
-    assert value(UCRL2().backup_rule(SHAPE, EPISODES), stage, row) == 3.25
-    assert value(UCRL2(form="bonus").backup_rule(SHAPE, EPISODES), stage, row) == 4.25
-
-
-@pytest.mark.parametrize("form", ["exact", "bonus"])
-def test_scale_zero_trusts_the_empirical_model(form: str) -> None:
-    stage, row = make(V, M, reward=0.5)
-    kernel = UCRL2(form=form, scale=0).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
-    assert value(kernel, stage, row) == 0.5 + 1.35
-
-
-def test_values_stop_at_what_is_left_to_earn() -> None:
-    stage, row = make([4, 4, 1], [0, 0, 1], h=0, horizon=5, reward=1.0)
-    assert value(UCRL2(form="bonus").backup_rule(SHAPE, EPISODES), stage, row) == 5.0
-    stage, row = make([0, 0, 0], [0, 0, 1], h=4, horizon=5, reward=0.4)
-    assert value(UCRL2().backup_rule(SHAPE, EPISODES), stage, row) == 0.4
-
-
 @pytest.mark.parametrize(
     ("radius", "expected"),
     [
@@ -158,26 +136,6 @@ def test_each_radius_has_its_published_constant(radius: str, expected: float) ->
 def test_the_default_radius_is_the_smallest(shape: Shape, radius: str) -> None:
     other = UCRL2(radius=radius).backup_rule(shape, 50).constants  # type: ignore[arg-type]
     assert UCRL2().backup_rule(shape, 50).constants[1] <= other[1]
-
-
-@pytest.mark.parametrize("form", ["exact", "bonus"])
-def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
-    rng = np.random.default_rng(0)
-    m = rng.integers(0, 30, (5, 4, 2, 4)) * rng.integers(0, 2, (5, 4, 2, 4))
-    rewards = rng.random((5, 4, 2))
-    kernel = UCRL2(form=form, scale=0.3).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
-    base = UCRL2(form=form, scale=0.3)  # type: ignore[arg-type]
-    plan = bl.plan(base, m.sum(axis=-1), m, rewards, episodes=EPISODES)
-    for h, s, a in np.ndindex(5, 4, 2):
-        stage, row = make(plan.v[h + 1], m[h, s, a], h=h, reward=rewards[h, s, a])
-        assert plan.q[h, s, a] == value(kernel, stage, row)
-    assert (plan.q[0] < 5).any()
-
-
-def test_compiled_and_interpreted_maxima_are_equal_to_the_bit() -> None:
-    for v, m, eps in cases(200):
-        stage, row = make(v, m)
-        assert max_over_l1_ball(stage, row, eps) == interpret(max_over_l1_ball)(stage, row, eps)
 
 
 def test_an_unknown_option_is_refused() -> None:

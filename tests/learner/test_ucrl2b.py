@@ -5,8 +5,6 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-import belated as bl
-from belated.compiled import interpret
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage
 from belated.learner.bases.base import BackupRule
@@ -133,52 +131,10 @@ def test_mass_moves_to_states_never_observed() -> None:
     assert max_over_box(stage, row, 1.0, log)[0] == pytest.approx(expected, abs=1e-12)
 
 
-def test_an_unseen_row_may_lead_to_the_best_state_or_in_the_bonus_form_anywhere() -> None:
-    stage, row = make([1, 2, 3], [0, 0, 0], reward=0.25)
-    assert value(UCRL2B().backup_rule(SHAPE, EPISODES), stage, row) == 3.25
-    assert value(UCRL2B(form="bonus").backup_rule(SHAPE, EPISODES), stage, row) == 4.25
-
-
-@pytest.mark.parametrize("form", ["exact", "bonus"])
-def test_scale_zero_trusts_the_empirical_model(form: str) -> None:
-    stage, row = make(V, M, reward=0.5)
-    kernel = UCRL2B(form=form, scale=0).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
-    assert value(kernel, stage, row) == 0.5 + 1.35
-
-
-def test_values_stop_at_what_is_left_to_earn() -> None:
-    stage, row = make([4, 4, 1], [0, 0, 1], h=0, horizon=5, reward=1.0)
-    assert value(UCRL2B(form="bonus").backup_rule(SHAPE, EPISODES), stage, row) == 5.0
-    stage, row = make([0, 0, 0], [0, 0, 1], h=4, horizon=5, reward=0.4)
-    assert value(UCRL2B().backup_rule(SHAPE, EPISODES), stage, row) == 0.4
-
-
 def test_the_log_grows_with_the_count_and_not_with_the_run() -> None:
     short, long = UCRL2B().backup_rule(SHAPE, 10), UCRL2B().backup_rule(SHAPE, 10**6)
     assert np.array_equal(short.constants, long.constants)
     assert short.reads == "order"
-
-
-@pytest.mark.parametrize("form", ["exact", "bonus"])
-def test_a_compiled_plan_is_the_backup_of_every_row(form: str) -> None:
-    rng = np.random.default_rng(0)
-    m = rng.integers(0, 90, (5, 4, 2, 4)) * rng.integers(0, 2, (5, 4, 2, 4))
-    rewards = rng.random((5, 4, 2))
-    kernel = UCRL2B(form=form, scale=0.1).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
-    base = UCRL2B(form=form, scale=0.1)  # type: ignore[arg-type]
-    plan = bl.plan(base, m.sum(axis=-1), m, rewards, episodes=EPISODES)
-    for h, s, a in np.ndindex(5, 4, 2):
-        stage, row = make(plan.v[h + 1], m[h, s, a], h=h, reward=rewards[h, s, a])
-        assert plan.q[h, s, a] == value(kernel, stage, row)
-    assert (plan.q[0] < 5).any()
-
-
-def test_compiled_and_interpreted_maxima_are_equal_to_the_bit() -> None:
-    for v, m, scale, log in cases(200):
-        stage, row = make(v, m)
-        assert max_over_box(stage, row, scale, log) == interpret(max_over_box)(
-            stage, row, scale, log
-        )
 
 
 def test_unobserved_values_below_the_level_have_no_effect() -> None:
@@ -195,8 +151,3 @@ def test_unobserved_values_below_the_level_have_no_effect() -> None:
         effects += max_over_box(*make(np.where(high, v + 0.5, v), m), scale, log) != result
     assert below > 100
     assert effects > 100
-
-
-def test_an_unknown_form_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^form must be one of .*'bonus', got 'dual'\.$"):
-        UCRL2B(form="dual")  # type: ignore[arg-type]
