@@ -40,8 +40,9 @@ from belated.worklist import clear, members, put
 
 pytestmark = pytest.mark.plain
 
-SHAPE = bl.Shape(12, 2, 4)  # a plan lists single rows while few of the states change
+SHAPE = bl.Shape(8, 2, 4)  # a plan lists single rows while few of the states change
 H, S, A = SHAPE.table
+SMALL = bl.Shape(4, 2, 4)
 NO_REWARDS = np.zeros(0)
 
 
@@ -516,11 +517,11 @@ SURVEYS = {
 def test_a_survey_tells_whether_every_row_of_the_step_before_is_affected(
     reads: str, levels: bool
 ) -> None:
-    problem = make_problem(Reader(reads=reads))
+    problem = make_problem(Reader(reads=reads), shape=SMALL)
     results = SURVEYS["best"] if levels and reads != "extremes" else SURVEYS[reads]
     for at, new, expected in zip((1, 3, 0), (0.6, 0.2, 0.9), results, strict=True):
         config, state = configure(problem, 0), empty_state(problem)
-        levels_kept = np.zeros((H, S * A if levels else 0))
+        levels_kept = np.zeros((4, 4 * A if levels else 0))
         state = state._replace(scratch=state.scratch._replace(levels=levels_kept))
         table = state.table
         table.v[2] = [0.8, 0.5, 0.4, 0.1]
@@ -531,7 +532,7 @@ def test_a_survey_tells_whether_every_row_of_the_step_before_is_affected(
 
 
 def test_equal_extremes_of_another_state_affect_no_other_row() -> None:
-    problem = make_problem(Reader(reads="extremes"))
+    problem = make_problem(Reader(reads="extremes"), shape=SMALL)
     state = empty_state(problem)
     state.table.v[2] = [0.8, 0.8, 0.4, 0.1]
     state.table.top[2], state.table.low[2] = 0.8, 0.1
@@ -540,7 +541,7 @@ def test_equal_extremes_of_another_state_affect_no_other_row() -> None:
 
 
 def test_choosing_actions_lists_the_cells_that_change() -> None:
-    problem = make_problem(Reader())
+    problem = make_problem(Reader(), shape=SMALL)
     config, state = configure(problem, 0), empty_state(problem)
     table = state.table
     table.q[:] = 0.0
@@ -550,5 +551,5 @@ def test_choosing_actions_lists_the_cells_that_change() -> None:
     others = table.actions[[0, 2, 3]].copy()
     choose_actions(config, state, 0, 1)
     assert table.actions[1].tolist() == [0, 0, 1, 1]
-    assert members(state.changed).tolist() == [S, S + 2]
+    assert members(state.changed).tolist() == [4, 6]
     np.testing.assert_array_equal(table.actions[[0, 2, 3]], others)
