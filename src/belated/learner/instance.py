@@ -78,9 +78,9 @@ class Instance:
             self._rule if compiled else NO_RULE, self.state.table.q.size, absorb, plan_now
         )
         if background.is_enabled() and not self._form.is_ready():
-            compiled = background.request(problem.algorithm)
+            done = background.request(problem.algorithm)
             if not self._form.is_plain:
-                compiled.wait()
+                done.wait()
 
     @property
     def nbytes(self) -> int:
