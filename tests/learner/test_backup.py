@@ -40,20 +40,25 @@ class Wordy(bl.Base):
 def test_a_backup_that_does_not_compile_raises_an_error_with_its_line() -> None:
     source, first = inspect.getsourcelines(wordy.function)
     line = first + source.index('    return "much" + row.reward\n')
+    place = rf"\(test_backup\.py, line {line}\)\."
+    with pytest.raises(TypeError, match=rf"^The backup wordy fails: TypeError: .* {place}$"):
+        bl.simulate("chain-3", base=Wordy(), updater="active", delay="constant:1", episodes=5)
+    advice = (
+        r"A backup computes with numbers and creates no arrays or objects\. Without @bl\.backup it "
+        r"runs as plain Python\."
+    )
+    cause = r"No implementation of add\(str, float64\)"
     with pytest.raises(
-        TypeError,
-        match=r"^The backup wordy does not compile: No implementation of add\(str, float64\) "
-        rf"\(test_backup\.py, line {line}\)\. A backup computes with "
-        r"numbers and creates no arrays or objects\. Without @bl\.backup it runs as plain "
-        r"Python\.$",
+        TypeError, match=f"^The backup wordy does not compile: {cause} {place} {advice}$"
     ):
-        bl.simulate(
-            bl.chain(3),
-            base=Wordy(),
-            updater=bl.Active(),
-            delay=bl.delays.constant(1),
-            episodes=5,
-        )
+        loops_of(BackupRule(wordy, np.zeros(1)), record_of(Wordy()))
+
+
+def record_of(base: bl.Base) -> LearnerRecord:
+    problem = LearningProblem(
+        shape=bl.Shape(2, 2, 2), base=base, updater=bl.Active(), rewards=None, episodes=1
+    )
+    return LearnerRecord(configure(problem, 0), empty_state(problem))
 
 
 @bl.backup
@@ -95,12 +100,8 @@ def swapped(constants, stage, row):
 def test_a_mistake_in_a_backup_is_told_in_one_sentence_with_its_own_line(
     backup: bl.Backup, cause: str, has_line: bool
 ) -> None:
-    problem = LearningProblem(
-        shape=bl.Shape(2, 2, 2), base=Wordy(), updater=bl.Active(), rewards=None, episodes=1
-    )
-    record = LearnerRecord(configure(problem, 0), empty_state(problem))
     with pytest.raises(TypeError) as caught:
-        loops_of(BackupRule(backup, np.zeros(1)), record)
+        loops_of(BackupRule(backup, np.zeros(1)), record_of(Wordy()))
     line = inspect.getsourcelines(backup.function)[1] + 2
     where = f" (test_backup.py, line {line})" if has_line else ""
     name = backup.function.__name__
@@ -123,7 +124,7 @@ def test_commands_report_a_backup_that_does_not_compile_in_one_line(
     done = CliRunner().invoke(app, [command, *(["study.toml"] if command == "sweep" else words)])
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 1
-    assert done.stderr.startswith("The backup wordy does not compile: No implementation of add")
+    assert done.stderr.startswith("The backup wordy fails: TypeError: can only concatenate str")
 
 
 def test_the_cause_of_an_error_is_found_in_a_highlighted_message() -> None:
