@@ -10,7 +10,7 @@ import belated as bl
 from belated.compiled import JIT, as_plain, interpret, kernel, reference
 from belated.compiled.budget import UNLIMITED
 from belated.episode import Floats
-from belated.learner.backup import Backup, Row, Stage, cap, mean
+from belated.learner.backup import READS, Backup, Row, Stage, cap, mean
 from belated.learner.bases import BackupRule
 from belated.learner.planning.greedy import (
     break_tie,
@@ -27,7 +27,6 @@ from belated.learner.planning.rows import plan_rows
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     PLANS,
-    READS,
     Config,
     LearnerRecord,
     LearnerState,

@@ -18,7 +18,7 @@ and visit counts of step h + 1. `row` holds the observations of (h, s, a). A fun
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, overload
+from typing import Any, Final, Literal, NamedTuple, get_args, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,16 @@ from numpy.typing import NDArray
 from belated.compiled import JIT, inlined
 
 Pair = tuple[float, float]
+
+Reads = Literal["successors", "best", "extremes", "above", "everything", "order"]
+"""Values of the next step that a backup reads; see `BackupRule.reads`."""
+
+READS: Final = get_args(Reads)
+READS_SUCCESSORS: Final = READS.index("successors")
+READS_BEST: Final = READS.index("best")
+READS_EXTREMES: Final = READS.index("extremes")
+READS_EVERYTHING: Final = READS.index("everything")
+READS_ORDER: Final = READS.index("order")
 
 
 class Stage(NamedTuple):

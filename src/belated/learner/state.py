@@ -6,28 +6,21 @@ A `LearnerState` holds all observations and the current plan of a learner. The c
 and allocate no memory; arrays that must grow are replaced between two calls of kernels.
 """
 
-from typing import Final, NamedTuple, get_args
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import JIT
 from belated.episode import Bools, Floats, Shape
-from belated.learner.backup import Backup, RowTerms
-from belated.learner.bases.base import OwnState, Reads, empty_own_state, with_queue_room
+from belated.learner.backup import READS, READS_ORDER, Backup, RowTerms
+from belated.learner.bases.base import OwnState, empty_own_state, with_queue_room
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
 from belated.worklist import Worklist, empty_worklist
-
-READS: Final = get_args(Reads)
-READS_SUCCESSORS: Final = READS.index("successors")
-READS_BEST: Final = READS.index("best")
-READS_EXTREMES: Final = READS.index("extremes")
-READS_EVERYTHING: Final = READS.index("everything")
-READS_ORDER: Final = READS.index("order")
 
 # Indices into `LearnerState.numbers`:
 PLANS: Final = 0  # number of plans computed
@@ -225,6 +218,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         if shape.is_restricted:
             table.q[:] = np.where(np.isnan(shape.fixed_values), table.q, shape.fixed_values)
             table.v[:, shape.is_terminal] = 0.0
+        table.actions[:] = table.q.reshape(shape.table).argmax(axis=2)
     return LearnerState(
         counts=empty_counts(shape, stages),
         reward_sums=empty_sums(reward_rows),

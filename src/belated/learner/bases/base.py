@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from belated.check import check_choice, check_number
 from belated.episode import Floats, Ints, Shape
-from belated.learner.backup import Backup, Function
+from belated.learner.backup import Backup, Function, Reads
 
 if TYPE_CHECKING:
     from belated.learner.updaters.updater import Updater
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 Resample = Literal["auto", "update", "episode"]
 """Time at which a base draws new random numbers: at each update, at each episode, or chosen
 automatically; see `resamples_every_episode`."""
-
-Reads = Literal["successors", "best", "extremes", "above", "everything", "order"]
 
 
 class Proof(NamedTuple):

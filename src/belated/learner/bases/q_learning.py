@@ -24,7 +24,7 @@ and caps V at a lower value, which is still optimistic; the option `monotone` is
 
 import math
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -34,8 +34,10 @@ from belated.episode import Floats, Shape
 from belated.learner.bases.base import BackupRule, Base, Hooks, OwnState, Proof
 from belated.learner.bases.epsilon_greedy import zero
 from belated.learner.planning.greedy import choose_actions, first_best
-from belated.learner.state import PLANS, LearnerRecord
 from belated.worklist import put
+
+if TYPE_CHECKING:
+    from belated.learner.state import LearnerRecord
 
 BONUSES: Final = ("hoeffding", "bernstein")
 
@@ -86,7 +88,7 @@ def initialise_values(constants: Floats, q: Floats, v: Floats) -> None:
     v[H] = 0.0
 
 
-def absorb_step(pointer: LearnerRecord, row: int, successor: int, reward: float) -> int:
+def absorb_step(pointer: "LearnerRecord", row: int, successor: int, reward: float) -> int:
     """Append a step to the queue of steps to learn; see `Hooks.absorb`."""
     own = dereference(pointer).state.own
     at = own.queued[0]
@@ -149,7 +151,7 @@ def bonus_of(p: QParameters, memory: Memory, row: int, v: float, rate: float, H:
     return bonus
 
 
-def learn_steps(pointer: LearnerRecord, plan: int) -> int:
+def learn_steps(pointer: "LearnerRecord", plan: int) -> int:
     """Update Q, V and the actions with every step in the queue, then empty the queue.
 
     These are Algorithms 1 and 2 of Jin et al. 2018. See `Hooks.plan`.
@@ -178,7 +180,7 @@ def learn_steps(pointer: LearnerRecord, plan: int) -> int:
             actions[h, s] = best
             put(state.changed, h, h * S + s)
     own.queued[0] = 0
-    if config.random_ties or state.numbers[PLANS] == 0:
+    if config.random_ties:
         for h in range(H):
             choose_actions(config, state, plan, h)
     return 0

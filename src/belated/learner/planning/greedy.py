@@ -4,23 +4,19 @@ Both the planner of the CPU and that of the GPU choose actions by the functions 
 """
 
 import math
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
 from belated.episode import Floats
-from belated.learner.state import (
-    READS_BEST,
-    READS_EVERYTHING,
-    READS_EXTREMES,
-    READS_ORDER,
-    Config,
-    LearnerState,
-)
+from belated.learner.backup import READS_BEST, READS_EVERYTHING, READS_EXTREMES, READS_ORDER
 from belated.randomness import TIES, uniform
 from belated.worklist import put
+
+if TYPE_CHECKING:
+    from belated.learner.state import Config, LearnerState
 
 TIE_TOLERANCE: Final = 1e-11
 """Largest difference of two values that are regarded as tied, if ties are broken at random."""
@@ -73,7 +69,7 @@ def break_tie(
 
 
 @inlined
-def store_values(config: Config, state: LearnerState, h: int, listed: int) -> int:
+def store_values(config: "Config", state: "LearnerState", h: int, listed: int) -> int:
     """Store the new Q of the rows in `scratch.rows`, and list the states in which any Q changed.
 
     Parameters
@@ -110,7 +106,9 @@ def store_values(config: Config, state: LearnerState, h: int, listed: int) -> in
 
 
 @inlined
-def maximise(config: Config, state: LearnerState, h: int, found: int) -> tuple[int, bool, float]:
+def maximise(
+    config: "Config", state: "LearnerState", h: int, found: int
+) -> tuple[int, bool, float]:
     """Set V~_h(s) = max_a Q_h(s, a) in each state s that is listed in `scratch.states`.
 
     If ties go to the first action, the greedy actions of these states are updated, too. The states
@@ -166,7 +164,7 @@ def maximise(config: Config, state: LearnerState, h: int, found: int) -> tuple[i
 
 
 @inlined
-def choose_actions(config: Config, state: LearnerState, plan: int, h: int) -> None:
+def choose_actions(config: "Config", state: "LearnerState", plan: int, h: int) -> None:
     """Choose the greedy action of every state of a step.
 
     Parameters
@@ -226,7 +224,7 @@ def find_extremes(v: Floats) -> tuple[float, float]:
 
 
 @inlined
-def survey_values(config: Config, state: LearnerState, h: int, extremes_moved: bool) -> bool:
+def survey_values(config: "Config", state: "LearnerState", h: int, extremes_moved: bool) -> bool:
     """Update the order or the extremes of V~_h after some of its values have changed.
 
     Parameters

@@ -168,7 +168,13 @@ def plain_loops(rule: BackupRule) -> Loops:
 
 @cache
 def _interpret(backup: Backup, absorb: Any, plan: Any) -> Loops:
-    return Loops(interpret(_bind_rows(backup, interpret)), interpret(absorb), interpret(plan))
+    # a plain function of a user runs as it is, with its own globals
+    form = interpret if backup.compiled else _unchanged
+    return Loops(interpret(_bind_rows(backup, form)), interpret(absorb), interpret(plan))
+
+
+def _unchanged(function: Any) -> Any:
+    return function
 
 
 def no_backup(constants: Floats, stage: Stage, row: Row) -> float:

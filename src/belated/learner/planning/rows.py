@@ -14,6 +14,7 @@ counts of the successors. See `BackupRule`.
 import math
 
 from belated.compiled import dereference, inlined, kernel
+from belated.learner.backup import READS_BEST
 from belated.learner.planning.greedy import (
     choose_actions,
     maximise,
@@ -22,7 +23,7 @@ from belated.learner.planning.greedy import (
 )
 from belated.learner.planning.loops import Loops
 from belated.learner.planning.stale import list_every_row, list_stale
-from belated.learner.state import NEXT_STEP, READS_BEST, Config, LearnerRecord, LearnerState
+from belated.learner.state import NEXT_STEP, Config, LearnerRecord, LearnerState
 
 
 @inlined

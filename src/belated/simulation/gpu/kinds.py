@@ -7,10 +7,9 @@ from typing import Any, Final, cast
 import numpy as np
 
 from belated.compiled import JIT
-from belated.learner.backup import Backup, as_backup
+from belated.learner.backup import READS, READS_BEST, READS_ORDER, Backup, as_backup
 from belated.learner.exploration import no_exploration
 from belated.learner.problem import LearningProblem
-from belated.learner.state import READS, READS_BEST, READS_ORDER
 from belated.mdp.model import MDP
 from belated.simulation.gpu.compiler import called_functions
 from belated.simulation.gpu.kernel import MAX_SHARED_BYTES, Kind
