@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated.check import SCALE_REWARDS, check_id, check_integer
 from belated.html import describe, format_details, format_table
+from belated.padding import find_end, find_move, find_reward
 from belated.shape import Shape as Shape
 
 if TYPE_CHECKING:
@@ -116,13 +117,15 @@ class Episode:
                 f"{list(shape.terminal)}, got {steps} actions and the last state "
                 f"{self.states[end]}."
             )
-        for step in np.flatnonzero(self.states[end:] != self.states[end])[:1] + end:
+        step = find_move(self.states, end)
+        if step is not None:
             raise ValueError(
                 f"states[{step}] of episode {self.id} must be {self.states[end]}, the terminal "
                 f"state that the episode has reached, got {self.states[step]}."
             )
         if self.rewards is not None:
-            for step in np.flatnonzero(self.rewards[end:])[:1] + end:
+            step = find_reward(dict(enumerate(self.rewards)), end)
+            if step is not None:
                 raise ValueError(
                     f"rewards[{step}] of episode {self.id} must be 0 after the terminal state "
                     f"{self.states[end]}, got {self.rewards[step]}."
@@ -136,8 +139,8 @@ class Episode:
 
         If it reaches none, all its steps are counted.
         """
-        reached = np.flatnonzero(shape.is_terminal[self.states])
-        return int(reached[0]) if reached.size else self.actions.size
+        end = find_end(self.states, shape)
+        return self.actions.size if end is None else end
 
     def check_rewards(self, shape: Shape, steps: int | None = None) -> None:
         """Raise ValueError if the rewards are not numbers in [0, 1], one for each step.

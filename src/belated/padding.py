@@ -7,19 +7,24 @@ which the first leads. Callers report a violation in their own words.
 
 from collections.abc import Collection, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from belated.shape import Shape
 
+Ints = NDArray[np.int64]
 
-def find_end(states: Sequence[int], shape: Shape) -> int | None:
+
+def find_end(states: Sequence[int] | Ints, shape: Shape) -> int | None:
     """Return the number of steps after which `states` reach a terminal state; None if never."""
-    is_terminal = shape.is_terminal
-    return next((place for place, state in enumerate(states) if is_terminal[state]), None)
+    reached = np.flatnonzero(shape.is_terminal[np.asarray(states)])
+    return int(reached[0]) if reached.size else None
 
 
-def find_move(states: Sequence[int], end: int) -> int | None:
+def find_move(states: Sequence[int] | Ints, end: int) -> int | None:
     """Return the first place after `end` at which `states` leave the state at `end`, or None."""
-    later = range(end + 1, len(states))
-    return next((place for place in later if states[place] != states[end]), None)
+    moved = np.flatnonzero(np.asarray(states[end:]) != states[end])
+    return end + int(moved[0]) if moved.size else None
 
 
 def find_reward(rewards: Mapping[int, object], end: int) -> int | None:

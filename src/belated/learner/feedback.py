@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from belated.check import check_id, check_indices, check_integer, check_range, check_same_size
 from belated.episode import Episode, Floats, Ints, Shape, Step
+from belated.padding import find_reward
 
 WATCH_FROM_EPISODES: Final = 20
 """Number of recorded episodes below which `RepetitionWatch` does not warn of padded episodes."""
@@ -26,7 +27,7 @@ STARTS: Final = ("opened_us", "batch")
 LATEST: Final = 2**62
 """Largest number of episodes, and largest time in microseconds, in a snapshot."""
 
-NO_STATES: Final[Mapping[int, int]] = MappingProxyType({})
+NO_STEPS: Final[Mapping[int, tuple[int, int]]] = MappingProxyType({})
 
 
 class Feedback(NamedTuple):
@@ -139,7 +140,8 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape, steps: int) ->
     assert array is not None
     numbers = np.nan_to_num(array)
     Episode(id, [0], no_steps, numbers).check_rewards(shape, steps if array.size == steps else None)
-    for step in np.flatnonzero(numbers[steps:])[:1] + steps:
+    step = find_reward(dict(enumerate(numbers)), steps)
+    if step is not None:
         raise ValueError(
             f"rewards[{step}] of episode {id} must be 0 after the terminal state, "
             f"got {numbers[step]}."
@@ -214,9 +216,9 @@ class PendingEpisode:
         Path of the episode, if it has arrived before the rewards.
     length : int, optional
         Number of steps of the episode, if it is known to have ended in a terminal state.
-    states : dict, optional
-        Map from a position in the episode, 0 .. H, to the state at this position. It contains the
-        states of steps that were observed singly, for `join_steps`. It is not part of snapshots.
+    steps : dict, optional
+        Map from the number of each step that was observed singly to its state and next state, for
+        `join_steps`. It is not part of snapshots.
     started : int
         Number of episodes started up to and including this one; 0 if it was not started.
     opened_us : int
@@ -227,7 +229,7 @@ class PendingEpisode:
     """
 
     __slots__ = (
-        *("instance", "length", "path", "received", "started", "states"),
+        *("instance", "length", "path", "received", "started", "steps"),
         *("opened_us", "batch"),
     )
 
@@ -237,7 +239,7 @@ class PendingEpisode:
         received: int = 0,
         path: Feedback | None = None,
         length: int | None = None,
-        states: Mapping[int, int] = NO_STATES,
+        steps: Mapping[int, tuple[int, int]] = NO_STEPS,
         started: int = 0,
         opened_us: int = 0,
         batch: int = -1,
@@ -246,7 +248,7 @@ class PendingEpisode:
         self.received = received
         self.path = path
         self.length = length
-        self.states = states
+        self.steps = steps
         self.started = started
         self.opened_us = opened_us
         self.batch = batch
@@ -315,7 +317,7 @@ class PendingEpisode:
             self.received,
             self.path,
             self.length,
-            self.states,
+            self.steps,
             self.started,
             self.opened_us,
             self.batch,

@@ -4,10 +4,14 @@ Steps join if each one begins in the state to which the step before it leads.
 """
 
 from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
 from belated.id_set import IdSet
 from belated.learner.feedback import Feedback, PendingEpisode
+from belated.padding import find_break, is_padding_after
 from belated.shape import Shape
+
+Steps: TypeAlias = dict[int, tuple[int, int]]
 
 
 def join_steps(
@@ -15,7 +19,7 @@ def join_steps(
     pending: Mapping[int, PendingEpisode],
     seen: IdSet,
     shape: Shape,
-) -> dict[int, dict[int, int]]:
+) -> dict[int, Steps]:
     """Check that single steps join one another and the steps observed before.
 
     Two consecutive steps join if the first leads to the state in which the second begins.
@@ -34,69 +38,61 @@ def join_steps(
     Returns
     -------
     dict
-        Map from the id of each episode to its known states, which are a map from a position,
-        0 .. H, to a state. It contains the episodes of all steps in `feedback` that are not
-        padding.
+        Map from the id of each episode to its known steps, which are a map from the number of a
+        step to its state and next state. It contains the episodes of all steps in `feedback` that
+        are not padding.
 
     Raises
     ------
     ValueError
         If steps do not join, or if padding does not follow the end of its episode.
     """
-    states: dict[int, dict[int, int]] = {}
+    found: dict[int, Steps] = {}
     padding = []
     for item in feedback:
         id, step, state, successor = item.id, *(int(column[0]) for column in item[1:3] + item[4:5])
         if shape.is_terminal[state]:
             padding.append((id, step, state))
             continue
-        known = states.get(id)
+        known = found.get(id)
         if known is None:
-            known = states[id] = dict(pending[id].states) if id in pending else {}
-        _join(id, known, step, state, shape, f"begin in state {{}}, to which step {step - 1} leads")
-        rule = f"lead to state {{}}, in which step {step + 1} begins"
-        _join(id, known, step + 1, successor, shape, rule)
+            known = found[id] = dict(pending[id].steps) if id in pending else {}
+        known.setdefault(step, (state, successor))
+        _check_joins(id, known, step, shape)
     for id, step, state in padding:
         if id not in seen:
             episode = pending.get(id, PendingEpisode(0))
-            _check_padding(id, step, state, states.get(id, episode.states), episode.length, shape)
-    return states
+            _check_padding(id, step, state, found.get(id, episode.steps), episode.length, shape)
+    return found
 
 
-def _join(
-    id: int, known: dict[int, int], position: int, state: int, shape: Shape, rule: str
-) -> None:
-    """Record the state at a position of an episode, or check it if it is known.
+def _check_joins(id: int, known: Mapping[int, tuple[int, int]], step: int, shape: Shape) -> None:
+    """Raise ValueError unless `step` of an episode joins the known steps before and after it.
 
-    Parameters
-    ----------
-    id : int
-        Id of the episode, for the error message.
-    known : dict
-        Map from positions in the episode, 0 .. H, to known states; changed in place.
-    position, state : int
-        Position, and the state at this position.
-    shape : Shape
-        Size of the problem.
-    rule : str
-        Text for the error message that says how the expected state is determined.
-
-    Raises
-    ------
-    ValueError
-        If another state is known at this position, unless one of the two states is terminal.
-        `PendingEpisode` checks steps after a terminal state.
+    `known` maps steps to their states and next states. Steps at a terminal state are not compared:
+    `PendingEpisode` checks that none follows.
     """
-    found = known.setdefault(position, state)
-    if found != state and not (shape.is_terminal[found] or shape.is_terminal[state]):
-        step = position if rule.startswith("begin") else position - 1
-        raise ValueError(
-            f"Step {step} of episode {id} must {rule.format(found)}, got state {state}."
-        )
+    for before in (step - 1, step):
+        pair = {each: known[each] for each in (before, before + 1) if each in known}
+        if find_break(pair) is None:
+            continue
+        reached, begun = pair[before][1], pair[before + 1][0]
+        if shape.is_terminal[reached] or shape.is_terminal[begun]:
+            continue
+        if before == step:
+            rule = f"lead to state {begun}, in which step {step + 1} begins, got state {reached}"
+        else:
+            rule = f"begin in state {reached}, to which step {before} leads, got state {begun}"
+        raise ValueError(f"Step {step} of episode {id} must {rule}.")
 
 
 def _check_padding(
-    id: int, step: int, state: int, known: Mapping[int, int], length: int | None, shape: Shape
+    id: int,
+    step: int,
+    state: int,
+    known: Mapping[int, tuple[int, int]],
+    length: int | None,
+    shape: Shape,
 ) -> None:
     """Raise ValueError unless a step of padding follows the end of its episode.
 
@@ -107,17 +103,17 @@ def _check_padding(
     step, state : int
         Number of the padding step, and the terminal state in which it begins.
     known : mapping
-        Map from positions in the episode, 0 .. H, to known states. The first terminal state among
-        them is the end of the episode.
+        Map from known steps to their states and next states. The first step that reaches a terminal
+        state is the end of the episode.
     length : int or None
-        Number of steps of the episode, used if no known state is terminal; None if the episode is
-        not known to have ended.
+        Number of steps of the episode, used if no known step reaches a terminal state; None if the
+        episode is not known to have ended.
     shape : Shape
         Size of the problem.
     """
-    ends = {position: at for position, at in known.items() if shape.is_terminal[at]}
+    ends = {each + 1: to for each, (_, to) in known.items() if shape.is_terminal[to]}
     end = min(ends, default=length)
-    if end is None or step < end or state != ends.get(end, state):
+    if end is None or not is_padding_after((end, ends.get(end, state)), step, state):
         why = (
             "no step that reaches it has been observed"
             if end is None

@@ -429,10 +429,10 @@ class Learner:
         """
         feedback = self._convert(steps, Step, single_step)
         pending = self._register.pending
-        states = join_steps(feedback, pending, self._register.seen, self.shape)
+        joined = join_steps(feedback, pending, self._register.seen, self.shape)
         changed = self._observe(feedback)
-        for id in states.keys() & pending.keys():
-            pending[id].states = states[id]
+        for id in joined.keys() & pending.keys():
+            pending[id].steps = joined[id]
         return changed
 
     def observe_path(self, episodes: Episode | Iterable[Episode]) -> bool:

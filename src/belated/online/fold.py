@@ -13,6 +13,7 @@ statistics in the history, and its own record is deleted.
 import json
 import logging
 from bisect import bisect_right
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -25,7 +26,7 @@ from belated.learner.learner import Learner
 from belated.learner.snapshot import damage_errors
 from belated.learner.status import Status
 from belated.ledger.content import parse_content
-from belated.ledger.events import Event, Exclusions
+from belated.ledger.events import Event, Exclusions, Kind
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
 from belated.online.feedback import build_feedback, sum_rewards
@@ -205,25 +206,9 @@ class Fold:
                 f"{self.seq}."
             )
         try:
-            match event.kind:
-                case "feedback" | "corrected":
-                    self._queue(event)
-                case "opened":
-                    self._open(event)
-                case "tick":
-                    self._tick(event)
-                case "lost":
-                    if event.episode in self._in_flight:
-                        self._lost[event.episode] = self.history.opened
-                case "withdrawn":
-                    self._last_news = event.seq
-                case "published":
-                    body = event.body
-                    self._newest = PublishedVersion(body["version"], body["sha"], is_current=True)
-                case "defined" | "control":
-                    pass
-                case _:
-                    raise ValueError(f"Its kind is unknown: {event.kind!r}.")
+            if event.kind not in APPLY:
+                raise ValueError(f"Its kind is unknown: {event.kind!r}.")
+            APPLY[event.kind](self, event)
         except DamagedEventError:
             raise
         except Exception as error:
@@ -296,6 +281,20 @@ class Fold:
             )
         )
         self._last_news = event.seq
+
+    def _lose(self, event: Event) -> None:
+        if event.episode in self._in_flight:
+            self._lost[event.episode] = self.history.opened
+
+    def _withdraw(self, event: Event) -> None:
+        self._last_news = event.seq  # `exclude` has discarded the data
+
+    def _publish(self, event: Event) -> None:
+        body = event.body
+        self._newest = PublishedVersion(body["version"], body["sha"], is_current=True)
+
+    def _ignore(self, event: Event) -> None:
+        """Do nothing: the learner does not depend on events of this kind."""
 
     def _tick(self, event: Event) -> None:
         upto = check_integer("upto", event.body["upto"], self._ticked_upto)
@@ -473,6 +472,20 @@ class Fold:
     def _needs_versions(self) -> bool:
         """Whether the learner needs, and the fold saves, the version that each episode follows."""
         return self.learner.updater.needs_start
+
+
+APPLY: Final[dict[Kind, Callable[[Fold, Event], None]]] = {
+    "defined": Fold._ignore,
+    "opened": Fold._open,
+    "feedback": Fold._queue,
+    "corrected": Fold._queue,
+    "lost": Fold._lose,
+    "withdrawn": Fold._withdraw,
+    "tick": Fold._tick,
+    "published": Fold._publish,
+    "control": Fold._ignore,
+}
+"""Map from the kind of an event to the method that applies it, for each of `ledger.kinds.KINDS`."""
 
 
 def _create_watch(spec: ProblemSpec) -> RepetitionWatch | None:
