@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import belated as bl
+from belated.simulation.gpu import GpuUnavailableError
 from belated.simulation.gpu.compiler import SIMULATED, check_device
-from belated.simulation.gpu.errors import GpuUnavailableError
-from belated.simulation.gpu.many import run_on_gpu
+from belated.simulation.gpu.engine import run_on_gpu
 from belated.simulation.run import Run
 from belated.simulation.simulation import Simulation
 
@@ -64,6 +64,37 @@ needs_gpu = pytest.mark.skipif(why_no_gpu() != "", reason=why_no_gpu())
 if SIMULATED and not why_no_gpu():
     sys.setswitchinterval(5e-5)  # the simulator polls its threads
     serialise_shared_memory()
+
+BASES = {
+    "ubev": bl.UBEV(scale=0.1),
+    "ubev span": bl.UBEV(scale=0.1, range="span"),
+    "ucbvi-ch": bl.UCBVI_CH(scale=0.01),
+    "ucbvi-bf": bl.UCBVI_BF(scale=0.03, ties="random"),
+    "ucbvi-bf two_term": bl.UCBVI_BF(preset="two_term", scale=0.03, monotone=True),
+    "ucbvi-bf emp_bernstein": bl.UCBVI_BF(preset="emp_bernstein", scale=0.03),
+    "ucrl2": bl.UCRL2(scale=0.1),
+    "ucrl2 bonus": bl.UCRL2(scale=0.1, form="bonus", ties="random"),
+    "ucrl2b": bl.UCRL2B(scale=0.03),
+    "ucrl2b bonus": bl.UCRL2B(scale=0.03, form="bonus"),
+    "kl-ucrl": bl.KL_UCRL(scale=0.1),
+    "kl-ucrl bonus": bl.KL_UCRL(scale=0.1, form="bonus"),
+    "chi2-ucrl": bl.Chi2_UCRL(scale=0.01),
+    "chi2-ucrl bonus": bl.Chi2_UCRL(scale=0.01, form="bonus", ties="random"),
+    "psrl": bl.PSRL(prior=0.5),
+    "psrl update": bl.PSRL(resample="update"),
+    "rlsvi": bl.RLSVI(scale=0.1),
+    "rlsvi clipped": bl.RLSVI(0.2, k="K", clip=True, resample="update"),
+    "epsilon-greedy": bl.EpsilonGreedy(epsilon=0.2),
+    "random": bl.UniformRandom(),
+    "optimal": bl.Optimal(),
+}
+UPDATERS = {
+    "active": bl.Active(),
+    "lazy": bl.Lazy(2),
+    "explicit": bl.ExplicitExploration(threshold=7),
+    "explicit by state": bl.ExplicitExploration(threshold=7, unit="sh", pooled=False),
+    "explicit rare": bl.ExplicitExploration(threshold=3, draw="rare", pooled=False),
+}
 
 FIELDS = (
     *("seed", "episodes", "episode", "regret", "updates", "epochs", "max_missing"),

@@ -225,7 +225,7 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, de
         neither.
     """
     from belated.simulation.calibration_table import calibrate_table
-    from belated.simulation.gpu.errors import GpuMismatchError
+    from belated.simulation.gpu import GpuMismatchError
 
     started = time.perf_counter()
 

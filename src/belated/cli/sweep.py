@@ -113,7 +113,7 @@ def run_cells(
     import errno
 
     from belated.learner.compile_errors import CompilationError
-    from belated.simulation.gpu.errors import GpuMismatchError
+    from belated.simulation.gpu import GpuMismatchError
     from belated.simulation.many import Device
     from belated.sweep.sweep import sweep as run_sweep
 

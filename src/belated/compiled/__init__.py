@@ -5,7 +5,7 @@ passed to them. Their code then needs no reference counting, which would take se
 as the arithmetic.
 """
 
-from belated.compiled.bind import PLAIN_FORMS, bind, digest_of, interpret
+from belated.compiled.bind import PLAIN_FORMS, bind, digest_of, interpret, translate
 from belated.compiled.decorators import (
     JIT,
     as_plain,
@@ -31,4 +31,5 @@ __all__ = [
     "is_ready",
     "kernel",
     "reference",
+    "translate",
 ]

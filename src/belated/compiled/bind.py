@@ -84,25 +84,49 @@ def interpret(function: F) -> F:
 
     The few functions that only exist compiled are replaced by their plain forms.
     """
-    return cast(F, _interpret(function, {}))
+    return cast(F, translate(function, PLAIN_FORMS, {}))
 
 
-def _interpret(function: Any, known: dict[Any, Any]) -> Any:
-    if function in PLAIN_FORMS:
-        return PLAIN_FORMS[function]
+def translate(
+    function: Any,
+    forms: Mapping[Any, Any],
+    known: dict[Any, Any],
+    finish: Callable[[FunctionType], Any] = lambda copy: copy,
+) -> Any:
+    """Return a copy of a function in which all kernels that it calls are copies, too.
+
+    Parameters
+    ----------
+    function : callable
+        Compiled function, or a Python function.
+    forms : mapping
+        Map from some functions to what replaces them, in place of a copy.
+    known : dict
+        Map from the Python form of each function to its copy, to which missing ones are added.
+    finish : callable
+        Function applied to each copy, such as a compiler that compiles it when it is first called.
+
+    Returns
+    -------
+    callable
+        The finished copy.
+    """
+    if function in forms:
+        return forms[function]
     source = getattr(function, "py_func", function)
     if source not in known:
-        cells = tuple(CellType(_as_plain(c.cell_contents, known)) for c in source.__closure__ or ())
-        known[source] = copy_function(source, {}, cells)
-        names = known[source].__globals__
-        names |= {name: _as_plain(value, known) for name, value in source.__globals__.items()}
+
+        def replace(value: Any) -> Any:
+            is_kernel = hasattr(value, "py_func") or any(value is form for form in forms)
+            is_kernel = is_kernel and callable(value)
+            return translate(value, forms, known, finish) if is_kernel else value
+
+        cells = tuple(CellType(replace(cell.cell_contents)) for cell in source.__closure__ or ())
+        copy = copy_function(source, {}, cells)
+        known[source] = finish(copy)
+        names = set(_names_of(source.__code__)) & source.__globals__.keys()
+        copy.__globals__.update({name: replace(source.__globals__[name]) for name in names})
     return known[source]
-
-
-def _as_plain(value: Any, known: dict[Any, Any]) -> Any:
-    if callable(value) and (hasattr(value, "py_func") or any(value is f for f in PLAIN_FORMS)):
-        return _interpret(value, known)
-    return value
 
 
 def digest_of(value: Any) -> str:

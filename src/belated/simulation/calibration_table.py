@@ -236,7 +236,7 @@ def _calibrate_on_gpu(tasks: Sequence[CalibrationTask]) -> Iterator[CalibratedSc
     In each round, every unfinished search contributes the next runs of its current trial, and the
     GPU computes the runs of all searches at the same time.
     """
-    from belated.simulation.gpu.many import run_together
+    from belated.simulation.gpu.engine import run_together
 
     searches = {task: task.start_search() for task in tasks}
     simulations = {task: task.build_unscaled() for task in tasks}

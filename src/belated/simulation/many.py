@@ -202,7 +202,7 @@ def run_seeds_on_gpu(
     `simulation`, `seeds`, `progress` and `on_checkpoint` are as in `run_seeds`. The exception
     `Interrupted`, raised on Ctrl-C, holds no runs.
     """
-    from belated.simulation.gpu.many import run_on_gpu
+    from belated.simulation.gpu.engine import run_on_gpu
 
     title = f"Simulating {name_with_options(simulation.updater)}"
     if on_checkpoint is not None:

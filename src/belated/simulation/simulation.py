@@ -201,7 +201,7 @@ class Simulation(SimulationOptions):
         """
         seed = check_seed(seed)
         if self.engine == "gpu":
-            from belated.simulation.gpu.many import run_on_gpu
+            from belated.simulation.gpu.engine import run_on_gpu
 
             return run_on_gpu(self, [seed], on_progress, on_checkpoint)[0]
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1

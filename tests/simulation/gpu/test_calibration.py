@@ -3,7 +3,7 @@
 import pytest
 
 from belated.simulation.calibration_table import CalibrationTask, calibrate_table
-from belated.simulation.gpu import compiler, many
+from belated.simulation.gpu import compiler, engine
 from gpus import needs_gpu, size
 
 TASKS = [
@@ -27,7 +27,7 @@ def rounds(monkeypatch):
             job.run = job.prepared.setting.run(job.seed)
 
     monkeypatch.setattr(compiler, "check_device", lambda: None)
-    monkeypatch.setattr(many, "run_jobs", run_jobs)
+    monkeypatch.setattr(engine, "run_jobs", run_jobs)
     return made
 
 
@@ -69,7 +69,7 @@ def test_a_setting_that_no_scale_makes_optimistic_is_reported_without_a_scale(ro
         for job in jobs:
             job.run = type("Broken", (), {"total_regret": 1.0, "optimism_broken": 1})()
 
-    monkeypatch.setattr(many, "run_jobs", run_jobs)
+    monkeypatch.setattr(engine, "run_jobs", run_jobs)
     [row] = calibrate_table(TASKS[:1], device="gpu")
     assert (row.scale, row.held, row.mean_regret) == (None, 0, None)
 

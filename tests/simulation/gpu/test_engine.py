@@ -12,11 +12,12 @@ from belated.delays.laws import Law
 from belated.learner.bases import Base
 from belated.learner.updaters import Updater
 from belated.papers.howson2021.base import Published
-from belated.simulation.gpu import engine, kernel
-from belated.simulation.gpu.batch import Batch
+from belated.simulation.gpu import engine
 from belated.simulation.gpu.kinds import why_not_on_gpu
+from belated.simulation.many import Interrupted
+from belated.simulation.reporting import RunSoFar
 from belated.simulation.simulation import Simulation
-from gpus import SIMULATED, assert_same_on_gpu, needs_gpu, size
+from gpus import BASES, SIMULATED, UPDATERS, assert_same_on_gpu, needs_gpu, size
 from worlds import laws, random_world, with_restrictions, worlds
 
 pytestmark = needs_gpu
@@ -24,37 +25,6 @@ pytestmark = needs_gpu
 
 EPISODES = size(25, 400)
 PUBLISHED: dict[str, Any] = {"base": Published(ties="random"), "stages": "pooled"}
-
-BASES = {
-    "ubev": bl.UBEV(scale=0.1),
-    "ubev span": bl.UBEV(scale=0.1, range="span"),
-    "ucbvi-ch": bl.UCBVI_CH(scale=0.01),
-    "ucbvi-bf": bl.UCBVI_BF(scale=0.03, ties="random"),
-    "ucbvi-bf two_term": bl.UCBVI_BF(preset="two_term", scale=0.03, monotone=True),
-    "ucbvi-bf emp_bernstein": bl.UCBVI_BF(preset="emp_bernstein", scale=0.03),
-    "ucrl2": bl.UCRL2(scale=0.1),
-    "ucrl2 bonus": bl.UCRL2(scale=0.1, form="bonus", ties="random"),
-    "ucrl2b": bl.UCRL2B(scale=0.03),
-    "ucrl2b bonus": bl.UCRL2B(scale=0.03, form="bonus"),
-    "kl-ucrl": bl.KL_UCRL(scale=0.1),
-    "kl-ucrl bonus": bl.KL_UCRL(scale=0.1, form="bonus"),
-    "chi2-ucrl": bl.Chi2_UCRL(scale=0.01),
-    "chi2-ucrl bonus": bl.Chi2_UCRL(scale=0.01, form="bonus", ties="random"),
-    "psrl": bl.PSRL(prior=0.5),
-    "psrl update": bl.PSRL(resample="update"),
-    "rlsvi": bl.RLSVI(scale=0.1),
-    "rlsvi clipped": bl.RLSVI(0.2, k="K", clip=True, resample="update"),
-    "epsilon-greedy": bl.EpsilonGreedy(epsilon=0.2),
-    "random": bl.UniformRandom(),
-    "optimal": bl.Optimal(),
-}
-UPDATERS = {
-    "active": bl.Active(),
-    "lazy": bl.Lazy(2),
-    "explicit": bl.ExplicitExploration(threshold=7),
-    "explicit by state": bl.ExplicitExploration(threshold=7, unit="sh", pooled=False),
-    "explicit rare": bl.ExplicitExploration(threshold=3, draw="rare", pooled=False),
-}
 
 
 @pytest.mark.parametrize("updater", ["active", "lazy:2", "explicit"])
@@ -123,15 +93,6 @@ def test_a_backup_of_a_user_has_the_same_bits() -> None:
     )
 
 
-def test_counts_in_global_memory_have_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "MAX_COUNTS_BYTES", 0)
-    monkeypatch.setattr(kernel, "MAX_ROWS_BYTES", 0)
-    kernel.build_kernel.cache_clear()
-    options = {"updater": "explicit", "delay": "geometric:4"}
-    assert_same_on_gpu("chain-4", **PUBLISHED, **options, episodes=EPISODES)
-    kernel.build_kernel.cache_clear()
-
-
 def next_batch(numbers: Any, delays: Any) -> Any:
     """Deliver feedback after every fifth episode."""
     return delays + -(numbers + delays) % 5
@@ -145,11 +106,12 @@ def test_a_law_that_depends_on_the_episode_is_drawn_by_the_host() -> None:
 
 
 def test_slices_and_batches_do_not_affect_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "FIRST_BUDGET", 40)
+    monkeypatch.setattr(engine, "FIRST_SHARE", 0.3)
     monkeypatch.setattr(engine, "SLICE_S", 1e-9)
     options = {**PUBLISHED, "updater": "lazy:5", "delay": "uniform:3", "episodes": 30}
-    job = engine.make_jobs(Simulation(world=bl.world("chain-3"), **options), [0])[0]
-    monkeypatch.setattr(engine, "free_memory", lambda: 3 * job.bytes)
+    jobs = engine.make_jobs(Simulation(world=bl.world("chain-3"), **options), [0])
+    engine.draw_all_delays(jobs)
+    monkeypatch.setattr(engine, "free_memory", lambda: 3 * jobs[0].bytes)
     assert_same_on_gpu("chain-3", **options, seeds=(0, 1, 2, 3))
 
 
@@ -173,26 +135,6 @@ def test_runs_of_different_settings_share_the_gpu() -> None:
         assert job.run is not None
         assert (job.run.regret == expected.regret).all()
         assert job.run.updates == expected.updates
-
-
-def test_a_batch_starts_only_if_the_gpu_has_room_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    setting = Simulation(world=bl.world("chain-3"), **PUBLISHED, updater="active", episodes=12)
-    monkeypatch.setattr(kernel.Kind, "gpu_share", 0.2)
-    jobs = engine.make_jobs(setting, range(6))
-    launched: list[Batch] = []
-    launch = Batch.launch
-
-    def watch(batch: Batch, budget: int) -> None:
-        launched.append(batch)
-        assert sum(one.gpu_share for one in launched if not one.finished) <= 1.0
-        launch(batch, budget)
-
-    monkeypatch.setattr(Batch, "launch", watch)
-    engine.run_jobs(jobs, lambda batch, before: None)
-    assert [len(batch.jobs) for batch in launched] == [2, 2, 2]
-    for job in jobs:
-        assert job.run is not None
-        assert (job.run.regret == setting.run(job.seed).regret).all()
 
 
 def test_a_run_that_does_not_fit_into_memory_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,3 +184,39 @@ def test_many_runs_have_the_same_bits() -> None:
     for updater in ("active", "lazy:10", "explicit"):
         options = {**PUBLISHED, "updater": updater, "delay": "geometric:100"}
         assert_same_on_gpu("chain-20", **options, episodes=3000, seeds=tuple(range(20)))
+
+
+OPTIONS = {
+    "base": "ucbvi-ch:scale=0.1",
+    "updater": "lazy:3",
+    "delay": "geometric:3",
+    "episodes": size(30, 300),
+    "every": 10,
+}
+
+
+def test_runs_are_returned_in_the_order_of_their_seeds() -> None:
+    runs = bl.simulate_many("chain-3", engine="gpu", seeds=[3, 0, 2], **OPTIONS)
+    assert [run.seed for run in runs] == [3, 0, 2]
+
+
+def test_every_checkpoint_is_reported_once_with_its_regret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "FIRST_SHARE", 0.2)
+    seen: list[RunSoFar] = []
+    runs = bl.simulate_many(
+        "chain-3", engine="gpu", seeds=[0, 1], on_checkpoint=seen.append, **OPTIONS
+    )
+    for run in runs:
+        own = [one for one in seen if one.seed == run.seed]
+        assert [one.episode for one in own] == run.episode.tolist()
+        assert [one.regret for one in own] == run.regret.tolist()
+
+
+def test_an_interruption_stops_the_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "FIRST_SHARE", 0.2)
+
+    def interrupt(checkpoint: RunSoFar) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Interrupted, match="0 of 2 runs were finished"):
+        bl.simulate_many("chain-3", engine="gpu", seeds=[0, 1], on_checkpoint=interrupt, **OPTIONS)

@@ -1,1 +1,9 @@
-"""The GPU engine: many runs at once on one NVIDIA GPU, bit-identical to the compiled engine."""
+"""GPU engine: runs on an NVIDIA GPU. Its errors can be imported without numba-cuda."""
+
+
+class GpuUnavailableError(ValueError):
+    """Error because no GPU can be used; the message is one sentence that says why."""
+
+
+class GpuMismatchError(ArithmeticError):
+    """Error because results on the GPU and on the CPU are not bit-identical."""

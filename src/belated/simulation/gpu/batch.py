@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -14,25 +14,17 @@ from belated.episode import Floats, Ints
 from belated.exact.values import optimal_table
 from belated.learner.problem import LearningProblem
 from belated.learner.status import share_in_flight
-from belated.simulation.gpu import kernel as columns
-from belated.simulation.gpu.compiler import SIMULATED, cuda, open_stream
-from belated.simulation.gpu.delays import (
-    LATE,
-    MAX_DRAW_THREADS,
-    DelayTable,
-    delay_kernel,
-    join_tables,
-)
+from belated.simulation.gpu import records as columns
+from belated.simulation.gpu.compiler import host_cuda, launch, on_gpu
 from belated.simulation.gpu.kernel import Kind, build_kernel
+from belated.simulation.gpu.records import Learner, Runs, Sizes, World, empty_learners
 from belated.simulation.run import Run
 from belated.simulation.simulation import Simulation, draw_delays, ignore_progress
 from belated.theory import psi
 
-DRAW_THREADS: Final = 4 if SIMULATED else MAX_DRAW_THREADS
-"""Number of threads of a block in the kernels that process delays."""
-
-MAX_SLICE: Final = 20_000
-"""Largest number of episodes of a run in one slice. It limits the memory for their delays."""
+LATE: Final = 2**30
+"""Delay, in episodes, by which the GPU represents all feedback that never arrives. It is larger
+than the number of episodes of a run."""
 
 Draws = tuple[Law, int, int]
 """Law, seed and number of episodes, which determine the delays of a run."""
@@ -84,15 +76,24 @@ class Prepared:
         return 0.0 if rule is None else rule.threshold
 
 
+class Delays:
+    """Delays of the episodes of a run, drawn on the host; `draws` determines them."""
+
+    def __init__(self, draws: Draws) -> None:
+        law, seed, episodes = draws
+        drawn = draw_delays(law, seed, episodes, pieces=1, on_progress=ignore_progress)[:, 0]
+        self.longest = longest_delay(drawn)  # in episodes; inf if some feedback never arrives
+        self.reach = int(drawn[drawn < episodes].max(initial=0))  # longest that arrives
+        self.values = np.minimum(drawn, LATE).astype(np.int32)
+
+
 @dataclass(eq=False)
 class Job:
     """One run on a GPU: a setting, a seed and, after the run, its result."""
 
     prepared: Prepared
     seed: int
-    longest: float = 0.0  # longest delay in episodes; inf if some feedback never arrives
-    reach: int = 0  # longest delay of feedback that arrives, or more
-    drawn: Ints | None = None  # delays drawn by the host
+    delays: Delays | None = None
     run: Run | None = None  # result
 
     @property
@@ -106,46 +107,40 @@ class Job:
         return self.prepared.law, self.seed, self.episodes
 
     @property
-    def ring_size(self) -> int:
-        """Number of slots for episodes in flight in the ring buffer of the run."""
-        return min(self.reach, self.episodes) + 2
+    def drawn(self) -> Delays:
+        """Delays of the run, which must have been drawn."""
+        assert self.delays is not None
+        return self.delays
 
     @property
-    def work(self) -> float:
-        """Rough estimate of the time of the run, in arbitrary units; long runs start first."""
-        alpha, sizes = self.prepared.alpha, self.prepared.kind.sizes
-        plans = 1.0 if alpha == math.inf else alpha / (alpha + 2000.0)
-        plan = 1.0 + sizes.S * sizes.A / sizes.threads * (1.5 if sizes.stochastic else 1.0)
-        return self.episodes * sizes.H * (1.0 + 10.0 * plans * plan)
+    def slots(self) -> int:
+        """Number of slots for episodes in flight."""
+        return self.drawn.reach + 2
 
-    def draw(self) -> None:
-        """Draw all delays of the run on the host, and set `drawn`, `longest` and `reach`.
-
-        This is used if the law has no table, or if a delay of the run is in doubt: its random
-        number is so close to a limit of the table that the table may give another delay than the
-        law.
-        """
-        law, seed = self.prepared.law, self.seed
-        delays = draw_delays(law, seed, self.episodes, pieces=1, on_progress=ignore_progress)
-        self.drawn = delays[:, 0]
-        self.longest = longest_delay(self.drawn)
-        self.reach = int(self.drawn[self.drawn < self.episodes].max(initial=0))
+    @property
+    def work(self) -> tuple[bool, int]:
+        """Key of the time of the run; long runs start first."""
+        sizes = self.prepared.kind.sizes
+        return self.prepared.alpha == math.inf, self.episodes * sizes.H * sizes.S
 
     @property
     def bytes(self) -> int:
         """Memory that the run needs on the GPU, in bytes."""
-        kind = self.prepared.kind
-        slot = 8 + path_type(kind)().itemsize * (2 * kind.sizes.H + 1)
-        delays = 4 * min(self.episodes, MAX_SLICE)
-        return kind.bytes + self.prepared.points.size * 12 + self.ring_size * slot + delays
+        sizes = self.prepared.kind.sizes
+        slot = 8 + path_type(sizes)().itemsize * (2 * sizes.H + 1)
+        own = 8 * (columns.INTS + columns.FLOATS) + 4 * sizes.rows + 12 * self.prepared.points.size
+        return learner_bytes(sizes) + own + slot * self.slots + 4 * self.episodes
 
 
-def path_type(kind: Kind) -> type[np.integer[Any]]:
-    """Return the smallest integer type for the states and actions of episodes in flight.
+@cache
+def learner_bytes(sizes: Sizes) -> int:
+    """Return the size of the state of a learner, in bytes."""
+    return sum(array.nbytes for array in empty_learners(sizes, 1))
 
-    `kind` holds the numbers of states and actions.
-    """
-    largest = max(kind.sizes.S, kind.sizes.A)
+
+def path_type(sizes: Sizes) -> type[np.integer[Any]]:
+    """Return the smallest integer type for the states and actions of episodes in flight."""
+    largest = max(sizes.S, sizes.A)
     return np.uint8 if largest <= 2**8 else np.int16 if largest <= 2**15 else np.int32
 
 
@@ -155,134 +150,30 @@ class Batch:
     Parameters
     ----------
     jobs : sequence of Job
-        The runs, longest first.
-    tables : dict
-        Map from each delay law that has a table to its table.
-    rank : int
-        Priority of the batch on the GPU; 0 is the highest. Batches with longer runs have a lower
-        rank.
+        The runs, with their delays.
     """
 
-    def __init__(self, jobs: Sequence[Job], tables: dict[Law, DelayTable], rank: int = 0) -> None:
+    def __init__(self, jobs: Sequence[Job]) -> None:
         self.jobs = jobs
-        self.kind = jobs[0].prepared.kind
-        self.kernel = build_kernel(self.kind)
-        self.stream = open_stream(rank)
+        self.sizes = jobs[0].prepared.kind.sizes
+        self.kernel = build_kernel(jobs[0].prepared.kind)
+        self.stream = host_cuda.stream()
         self.episodes = np.array([job.episodes for job in jobs])
         self.played = np.zeros(len(jobs), np.int64)  # episodes of each run played so far
-        self._upload(tables)
-        # Memory is not allocated for each slice, because freeing it waits for the whole GPU.
-        self.delays = cuda.device_array(
-            (len(jobs), min(int(self.episodes.max()), MAX_SLICE)), np.int32
-        )
+        self.first_point = starts([job.prepared.points.size for job in jobs])
+        self.world, self.runs, self.learners = map(on_gpu, batch_arrays(jobs))
 
-    def _upload(self, tables: dict[Law, DelayTable]) -> None:
-        jobs, kind, runs = self.jobs, self.kind, len(self.jobs)
-        settings = list({id(job.prepared): job.prepared for job in jobs}.values())
-        setting_index = {id(prepared): i for i, prepared in enumerate(settings)}
-        width = max(prepared.problem.backup_rule.constants.size for prepared in settings)
-        constants = np.zeros((len(settings), width))
-        for i, prepared in enumerate(settings):
-            own = prepared.problem.backup_rule.constants
-            constants[i, : own.size] = own
-        ints = np.zeros((runs, columns.INTS), np.int64)
-        ring_sizes = np.array([job.ring_size for job in jobs], np.int64)
-        sizes = np.array([job.prepared.points.size for job in jobs], np.int64)
-        self.first_point = np.concatenate([[0], np.cumsum(sizes)])
-        ints[:, columns.SETTING] = [setting_index[id(job.prepared)] for job in jobs]
-        ints[:, columns.EPISODES] = [job.episodes for job in jobs]
-        ints[:, columns.RING] = np.cumsum(ring_sizes) - ring_sizes
-        ints[:, columns.RING_SIZE] = ring_sizes
-        ints[:, columns.NEXT_POINT] = self.first_point[:-1]
-        floats = np.zeros((runs, columns.FLOATS))
-        floats[:, columns.ALPHA] = [job.prepared.alpha for job in jobs]
-        if kind.sizes.counts_visits:
-            floats[:, columns.THRESHOLD] = [job.prepared.threshold(job.longest) for job in jobs]
-        rates = [job.prepared.problem.algorithm.exploration_rate for job in jobs]
-        floats[:, columns.EPSILON] = rates
-        slots = int(ring_sizes.sum())
-        self.seeds = send(np.array([job.seed for job in jobs], np.uint64))
-        self.ints = send(ints)
-        self.floats = send(floats)
-        self.constants = send(constants)
-        self.points = send(np.concatenate([job.prepared.points for job in jobs]).astype(np.int32))
-        self.regret = send(np.zeros(int(sizes.sum())))
-        self.world = tuple(send(array) for array in world_arrays(settings[0]))
-        self.state = [
-            send(np.zeros((runs, 2, kind.sizes.S))),
-            cuda.device_array((slots, 2 * kind.sizes.H + 1), path_type(kind)),
-            send(np.full(slots, -1, np.int32)),
-            cuda.device_array(slots, np.int32),
-            zeros((runs, kind.count_rows), np.int32),
-        ]
-        for name, (length, dtype) in kind.learner_shapes().items():
-            value = np.inf if name == "q" else 0
-            self.state.append(zeros((runs, length), dtype, value))
-        rows = 1 if kind.rows_are_shared else kind.scratch_shapes()["q"][0]
-        self.state.append(cuda.device_array((runs, rows), np.float64))
-        self._upload_tables(tables)
-
-    def _upload_tables(self, tables: dict[Law, DelayTable]) -> None:
-        laws = list({job.prepared.law: None for job in self.jobs if job.drawn is None})
-        index = {law: i for i, law in enumerate(laws)}
-        used = [tables[law] for law in laws]
-        self.host_drawn = [i for i, job in enumerate(self.jobs) if job.drawn is not None]
-        table = [-1 if job.drawn is not None else index[job.prepared.law] for job in self.jobs]
-        self.tables = [
-            send(np.array(table, np.int32)),
-            *(send(array) for array in join_tables(used)),
-        ]
-
-    def launch(self, budget: int) -> None:
+    def launch(self, share: float) -> None:
         """Start to play the next slice of each run, without waiting for the result.
 
-        The slice of a run ends when the work of the run reaches `budget`. An episode is 1 unit of
-        work, and a plan is another `PLAN_WORK` units.
+        The slice consists of a `share` of the episodes of the run, and one more.
         """
-        runs = len(self.jobs)
-        for i in self.host_drawn:
-            drawn = self.jobs[i].drawn
-            assert drawn is not None
-            first = int(self.played[i])
-            own = np.minimum(drawn[first : first + self.delays.shape[1]], LATE).astype(np.int32)
-            if own.size:
-                self.delays[i, : own.size].copy_to_device(own, stream=self.stream)
-        if len(self.host_drawn) < runs:
-            draw = delay_kernel()[runs, DRAW_THREADS, self.stream]
-            draw(self.ints, self.seeds, *self.tables, self.delays)
-        self.kernel[runs, self.kind.sizes.threads, self.stream](
-            budget,
-            self.seeds,
-            self.ints,
-            self.floats,
-            self.constants,
-            self.delays,
-            self.points,
-            self.regret,
-            *self.world,
-            *self.state,
-        )
-        self.done = cuda.event()
-        self.done.record(self.stream)
-
-    @property
-    def gpu_share(self) -> float:
-        """Share of the GPU that is occupied if all runs of the batch are played at the same time.
-
-        1 is the whole GPU.
-        """
-        return len(self.jobs) * self.kind.gpu_share
-
-    @property
-    def is_idle(self) -> bool:
-        """Whether the slice started by the last call of `launch` has been played."""
-        return SIMULATED or bool(self.done.query())
+        arguments = (share, self.world, self.runs, self.learners)
+        launch(self.kernel, len(self.jobs), self.sizes.threads, self.stream, *arguments)
 
     def update(self) -> None:
         """Wait for the GPU, and copy the number of episodes played by each run to `played`."""
-        ints = self.ints.copy_to_host(stream=self.stream)
-        self.stream.synchronize()
-        self.played = ints[:, columns.PLAYED]
+        self.played = self._copy(self.runs.ints)[:, columns.PLAYED]
 
     @property
     def finished(self) -> bool:
@@ -294,19 +185,26 @@ class Batch:
 
         The regret is 0 at checkpoints that have not been reached.
         """
-        regrets: Floats = self.regret.copy_to_host(stream=self.stream)
-        self.stream.synchronize()
-        return regrets
+        return self._copy(self.runs.regret)
 
     def collect(self) -> None:
         """Set the attribute `run` of each job to its result; all episodes must have been played."""
-        self.stream.synchronize()
-        ints = self.ints.copy_to_host()
-        regrets = self.regret.copy_to_host()
-        dropped, arrived = self.state[4].copy_to_host(), self.state[5].copy_to_host()
+        ints, regrets = self._copy(self.runs.ints), self.regrets()
+        dropped, arrived = self._copy(self.runs.dropped), self._copy(self.learners.n)
         for i, job in enumerate(self.jobs):
             part = slice(self.first_point[i], self.first_point[i + 1])
             job.run = make_run(job, ints[i], regrets[part], arrived[i], dropped[i])
+
+    def _copy(self, array: Any) -> NDArray[Any]:
+        """Return a copy of an array on the GPU, when its slice has been played."""
+        copied: NDArray[Any] = array.copy_to_host(stream=self.stream)
+        self.stream.synchronize()
+        return copied
+
+
+def starts(sizes: Sequence[int]) -> Ints:
+    """Return the index at which each of several arrays in a row begins, and that of the end."""
+    return np.cumsum([0, *sizes])
 
 
 def make_run(
@@ -319,7 +217,7 @@ def make_run(
     job : Job
         The run.
     ints : Ints
-        Integers that the kernel stores for the run. `belated.simulation.gpu.kernel` defines their
+        Integers that the kernel stores for the run. `belated.simulation.gpu.records` defines their
         indices, such as `PLANS`.
     regret : Floats
         Cumulative regret at each checkpoint.
@@ -344,7 +242,7 @@ def make_run(
         max_missing=int(ints[columns.MAX_MISSING]),
         optimism_broken=int(ints[columns.OPTIMISM_BROKEN]),
         last_explored=int(ints[columns.LAST_EXPLORED]),
-        longest_delay=float(job.longest),
+        longest_delay=float(job.drawn.longest),
         missing=int(ints[columns.MISSING]),
         mean_delay=mean_delay,
         psi=psi(mean_delay, episodes, problem.algorithm.failure_probability),
@@ -355,33 +253,73 @@ def make_run(
     )
 
 
-def world_arrays(prepared: Prepared) -> tuple[NDArray[Any], ...]:
-    """Return the arrays of the world of `prepared`, in the order of the fields of `World`."""
-    world, problem = prepared.setting.world, prepared.problem
-    H, S, A = world.shape.table
-    known = problem.rewards.reshape(H, S * A)
-    fixed = world.shape.fixed_values if world.shape.is_restricted else np.zeros((1, 1))
+def batch_arrays(jobs: Sequence[Job]) -> tuple[World, Runs, Learner]:
+    """Return the arrays of a batch of runs before their first episodes, on the host."""
+    prepared = jobs[0].prepared
     return (
-        world.ptr.astype(np.uint32),
-        world.succ.astype(np.uint32),
-        np.array(world.prob),
-        np.array(world.cum),
-        world.rewards.reshape(-1, S * A).copy(),
-        np.ascontiguousarray(known if prepared.kind.sizes.known_per_step else known[:1]),
-        np.array(world.start_cum),
-        optimal_table(world)[0].copy(),
-        np.array(fixed),
+        world_arrays(prepared),
+        first_runs(jobs),
+        empty_learners(prepared.kind.sizes, len(jobs)),
     )
 
 
-def send(array: NDArray[Any]) -> Any:
-    """Return a copy of `array` in the memory of the GPU."""
-    return cuda.to_device(np.ascontiguousarray(array))
+def first_runs(jobs: Sequence[Job]) -> Runs:
+    """Return the arrays of runs before their first episodes."""
+    sizes = jobs[0].prepared.kind.sizes
+    settings = list({id(job.prepared): job.prepared for job in jobs}.values())
+    setting_index = {id(prepared): i for i, prepared in enumerate(settings)}
+    own = [prepared.problem.backup_rule.constants for prepared in settings]
+    constants = np.zeros((len(settings), max(each.size for each in own)))
+    for i, each in enumerate(own):
+        constants[i, : each.size] = each
+    drawn = list({id(job.delays): job.drawn.values for job in jobs}.values())
+    delay_start = dict(zip(map(id, drawn), starts([each.size for each in drawn]), strict=False))
+    slots = [job.slots for job in jobs]
+    points = [job.prepared.points for job in jobs]
+    ints = np.zeros((len(jobs), columns.INTS), np.int64)
+    ints[:, columns.SETTING] = [setting_index[id(job.prepared)] for job in jobs]
+    ints[:, columns.EPISODES] = [job.episodes for job in jobs]
+    ints[:, columns.SLOTS] = starts(slots)[:-1]
+    ints[:, columns.SLOT_COUNT] = slots
+    ints[:, columns.NEXT_POINT] = starts([each.size for each in points])[:-1]
+    ints[:, columns.DELAYS] = [delay_start[id(job.drawn.values)] for job in jobs]
+    floats = np.zeros((len(jobs), columns.FLOATS))
+    floats[:, columns.ALPHA] = [job.prepared.alpha for job in jobs]
+    if sizes.counts_visits:
+        thresholds = [job.prepared.threshold(job.drawn.longest) for job in jobs]
+        floats[:, columns.THRESHOLD] = thresholds
+    rates = [job.prepared.problem.algorithm.exploration_rate for job in jobs]
+    floats[:, columns.EPSILON] = rates
+    return Runs(
+        seeds=np.array([job.seed for job in jobs], np.uint64),
+        ints=ints,
+        floats=floats,
+        constants=constants,
+        delays=np.concatenate(drawn),
+        points=np.concatenate(points).astype(np.int32),
+        regret=np.zeros(sum(each.size for each in points)),
+        paths=np.zeros((sum(slots), 2 * sizes.H + 1), path_type(sizes)),
+        arriving=np.full(sum(slots), -1, np.int32),
+        after=np.zeros(sum(slots), np.int32),
+        dropped=np.zeros((len(jobs), sizes.rows), np.int32),
+    )
 
 
-def zeros(shape: tuple[int, ...], dtype: Any, value: float = 0) -> Any:
-    """Return an array in the memory of the GPU whose entries are all `value`.
-
-    `shape` and `dtype` are the shape and the type of the array.
-    """
-    return cuda.to_device(np.full(shape, value, dtype))
+def world_arrays(prepared: Prepared) -> World:
+    """Return the arrays of the world of `prepared`."""
+    world, problem = prepared.setting.world, prepared.problem
+    shape = world.shape
+    H, S, A = shape.table
+    return World(
+        ptr=world.ptr,
+        succ=world.succ,
+        prob=world.prob,
+        cum=world.cum,
+        rewards=world.rewards,
+        start_cum=world.start_cum,
+        known=problem.rewards.reshape(H, S * A),
+        v_star=optimal_table(world)[0],
+        fixed=shape.fixed_values if shape.is_restricted else np.full((H, S * A), np.nan),
+        allowed=np.ones((H, S, A), np.bool_) if shape.allowed is None else shape.allowed,
+        terminal=shape.is_terminal,
+    )

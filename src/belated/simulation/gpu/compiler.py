@@ -17,24 +17,24 @@ serves to test kernels without a GPU. It provides no warp operations, so kernels
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from importlib import import_module
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any, Final
 
 import numpy as np
 
-from belated import elementary
+from belated import elementary, randomness
+from belated.compiled import PLAIN_FORMS, translate
 from belated.extras import missing_extra
-from belated.simulation.gpu.errors import GpuUnavailableError
+from belated.simulation.gpu import GpuUnavailableError
 
 SIMULATED: Final = os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
 """Whether kernels run in the simulator of numba-cuda, on the CPU."""
 
-SCALAR_MODULES: Final = ("belated.randomness",)
-"""Modules whose functions take numbers only. Kernels in the simulator call the versions of these
-functions that are compiled for the CPU."""
+MAX_REGISTERS: Final = 96
+"""Largest number of registers per thread. With it, a multiprocessor, which has 64 Ki registers, can
+run 21 warps at a time."""
 
 
 def _import_cuda() -> Any:
@@ -66,23 +66,29 @@ def _disable_contraction() -> None:
     nvvm.compile_ir = compile_exactly
 
 
-def library_function(name: str) -> Any:
-    """Return the function `name` of NVIDIA's libdevice, or None if numba-cuda is not installed."""
-    return None if cuda is None else getattr(import_module("numba.cuda.libdevice"), name)
+class SimulatedCuda:
+    """The module `cuda` as a thread of the simulator sees it: with its own indices."""
+
+    def __getattr__(self, name: str) -> Any:
+        context = import_module("numba.cuda.simulator.kernel")._get_kernel_context()
+        return getattr(context, name)
 
 
-cuda: Any = _import_cuda()
-"""Module `numba.cuda`, or None if numba-cuda is not installed; see `check_device`."""
+host_cuda: Any = _import_cuda()
+"""Module `numba.cuda` for the host, or None if numba-cuda is not installed; see `check_device`."""
+
+cuda: Any = SimulatedCuda() if SIMULATED else host_cuda
+"""Module `numba.cuda` for the code of kernels."""
 
 
 @cache
 def check_device() -> None:
     """Raise GpuUnavailableError if no GPU can be used; the message says why in one sentence."""
-    if cuda is None:
+    if host_cuda is None:
         raise GpuUnavailableError(missing_extra("The GPU engine", "numba-cuda", "gpu"))
-    if cuda.is_available():
+    if host_cuda.is_available():
         return
-    reason = " ".join(str(cuda.cuda_error() or "").split())
+    reason = " ".join(str(host_cuda.cuda_error() or "").split())
     if "driver" in reason.lower():
         raise GpuUnavailableError(
             f"The GPU engine needs the driver of an NVIDIA GPU, and numba-cuda says: {reason}"
@@ -93,118 +99,52 @@ def check_device() -> None:
     )
 
 
-def device_size() -> tuple[int, int]:
-    """Return the number of multiprocessors of the GPU, and the shared memory of each in bytes."""
+def compile_kernel(function: Callable[..., None]) -> Any:
+    """Return `function` as a GPU kernel; what it calls must be device functions."""
     if SIMULATED:
-        return 1, 100 << 10
-    device = cuda.get_current_device()
-    return device.MULTIPROCESSOR_COUNT, device.MAX_SHARED_MEMORY_PER_MULTIPROCESSOR
+        return host_cuda.jit(function)
+    return host_cuda.jit(function, lto=False, max_registers=MAX_REGISTERS)
 
 
-def open_stream(rank: int) -> Any:
-    """Return a new CUDA stream with a priority.
+def device(function: Any) -> Any:
+    """Return a Python function as a device function, which kernels can call.
 
-    The blocks of a stream with a lower `rank` are started first. If the driver does not support
-    priorities, `rank` has no effect.
+    It may call only other device functions; see `on_device`.
     """
-    if not SIMULATED:
-        with suppress(ImportError, AttributeError, TypeError):
-            driver = import_module("cuda.bindings.driver")
-            cuda.current_context()
-            _, lowest, highest = driver.cuCtxGetStreamPriorityRange()  # smaller numbers are higher
-            error, stream = driver.cuStreamCreateWithPriority(1, min(lowest, highest + rank))
-            if int(error) == 0:
-                return cuda.external_stream(int(stream))
-    return cuda.stream()
+    if SIMULATED or host_cuda is None:
+        return function
+    return host_cuda.jit(function, device=True, lto=False, forceinline=True)
 
 
-def compile_kernel(function: Callable[..., None], **options: Any) -> Any:
-    """Return `function` as a GPU kernel; helpers that it calls must be device functions.
+@cache
+def _forms() -> dict[Any, Any]:
+    """Return what replaces functions that cannot be compiled for the GPU from their source.
 
-    `options` are further options of `cuda.jit`, such as `max_registers`.
+    The simulator calls functions of numbers as they are compiled for the CPU, which is faster.
     """
     if SIMULATED:
-        return cuda.jit(function)
-    return cuda.jit(function, lto=False, **options)
+        numbers = (randomness.uniform, randomness.numbered_uniform, randomness.normal)
+        return {**PLAIN_FORMS, **{each: each for each in (*numbers, randomness.gamma)}}
+    library = import_module("numba.cuda.libdevice")
+    bits = {
+        elementary.to_bits: library.double_as_longlong,
+        elementary.from_bits: library.longlong_as_double,
+    }
+    return {**PLAIN_FORMS, **bits}
 
 
-_device_functions: dict[Any, Any] = {}
-_replacements: dict[Any, Any] = {}
+_device_functions: dict[FunctionType, Any] = {}
 
 
-def replace_on_gpu(function: Any, replacement: Any) -> None:
-    """Make GPU code call `replacement` instead of `function`; both must return the same results.
+def on_device(function: Any) -> Any:
+    """Return a function that is written for the CPU, compiled or not, as a device function.
 
-    This has no effect in the simulator.
+    All compiled functions that it calls are translated, too. The result gives the same bits as the
+    original if these use only +, -, *, /, comparisons, `math.sqrt` and integers.
     """
-    if not SIMULATED:
-        _replacements[getattr(function, "py_func", function)] = replacement
-
-
-def device_function(function: Any) -> Any:
-    """Return a GPU version of a Python function or of a function compiled for the CPU.
-
-    The function is copied, and all functions compiled for the CPU that it calls are replaced by
-    their GPU versions. The copy gives the same bits as the original if it uses only +, -, *, /,
-    comparisons, `math.sqrt` and integers.
-    """
-    source = getattr(function, "py_func", function)
-    source = _replacements.get(source, source)
-    if source not in _device_functions:
-        if SIMULATED and source.__module__ in SCALAR_MODULES:
-            _device_functions[source] = function
-            return function
-        copy = _copy(source)
-        if SIMULATED:
-            device = cuda.jit(copy, device=True) if _uses_cuda(source) else copy
-        else:
-            device = cuda.jit(copy, device=True, lto=False, forceinline=True)
-        _device_functions[source] = device
-    return _device_functions[source]
-
-
-def _copy(source: FunctionType) -> FunctionType:
-    names = dict(source.__globals__)
-    for name in source.__code__.co_names:
-        if is_compiled(names.get(name)):
-            names[name] = device_function(names[name])
-        elif names.get(name) is elementary.to_bits:
-            names[name] = _bit_functions()[0]
-        elif names.get(name) is elementary.from_bits:
-            names[name] = _bit_functions()[1]
-    cells = tuple(
-        CellType(device_function(cell.cell_contents)) if is_compiled(cell.cell_contents) else cell
-        for cell in source.__closure__ or ()
-    )
-    copy = FunctionType(source.__code__, names, source.__name__, source.__defaults__, cells)
-    copy.__kwdefaults__ = source.__kwdefaults__
-    copy.__module__ = source.__module__
-    return copy
-
-
-def _bit_functions() -> tuple[Any, Any]:
-    """Return the versions of `elementary.to_bits` and `elementary.from_bits` for the GPU."""
-    if SIMULATED:
-        return elementary.python_to_bits, elementary.python_from_bits
-    return library_function("double_as_longlong"), library_function("longlong_as_double")
-
-
-def _uses_cuda(source: FunctionType) -> bool:
-    return any(source.__globals__.get(name) is cuda for name in source.__code__.co_names)
-
-
-def is_compiled(value: object) -> bool:
-    """Return whether `value` is a function compiled for the CPU or marked by `phase`."""
-    return hasattr(value, "py_func") or getattr(value, "is_phase", False)
-
-
-def phase(function: Any) -> Any:
-    """Return the Python `function`, marked as a part of kernels.
-
-    If a kernel calls the function, `device_function` compiles it for the GPU.
-    """
-    function.is_phase = True
-    return function
+    if host_cuda is None:
+        return function
+    return translate(function, _forms(), _device_functions, device)
 
 
 def called_functions(function: Any) -> set[FunctionType]:
@@ -212,14 +152,34 @@ def called_functions(function: Any) -> set[FunctionType]:
 
     Functions that are called indirectly are included.
     """
-    found: set[FunctionType] = set()
-    pending = [getattr(function, "py_func", function)]
-    while pending:
-        source = pending.pop()
-        if source in found:
-            continue
-        found.add(source)
-        values = [source.__globals__.get(name) for name in source.__code__.co_names]
-        values += [cell.cell_contents for cell in source.__closure__ or ()]
-        pending += [value.py_func for value in values if hasattr(value, "py_func")]
-    return found
+    found: dict[FunctionType, Any] = {}
+    translate(function, {}, found)
+    return set(found)
+
+
+def on_gpu(record: Any) -> Any:
+    """Return a named tuple of arrays with its arrays copied to the memory of the GPU."""
+    sent = (host_cuda.to_device(np.ascontiguousarray(array)) for array in record)
+    return type(record)(*sent)
+
+
+def launch(kernel: Any, blocks: int, threads: int, stream: Any, *arguments: Any) -> None:
+    """Start a kernel, without waiting for it.
+
+    Parameters
+    ----------
+    kernel : callable
+        Kernel, the result of `compile_kernel`.
+    blocks, threads : int
+        Number of blocks, and of threads in each block.
+    stream : object
+        CUDA stream.
+    *arguments
+        Numbers, and named tuples of arrays in the memory of the GPU.
+    """
+    if SIMULATED:  # the arrays behind those of the simulator, which are slow
+        arguments = tuple(
+            type(each)(*(array._ary for array in each)) if isinstance(each, tuple) else each
+            for each in arguments
+        )
+    kernel[blocks, threads, stream](*arguments)

@@ -2,7 +2,7 @@
 
 import dis
 from types import FunctionType
-from typing import Any, Final, cast
+from typing import Final, cast
 
 import numpy as np
 
@@ -12,9 +12,8 @@ from belated.learner.exploration import no_exploration
 from belated.learner.problem import LearningProblem
 from belated.mdp.model import MDP
 from belated.simulation.gpu.compiler import called_functions
-from belated.simulation.gpu.kernel import MAX_SHARED_BYTES, Kind
-from belated.simulation.gpu.phases import Sizes
-from belated.simulation.gpu.threads import threads_for
+from belated.simulation.gpu.kernel import Kind
+from belated.simulation.gpu.records import MAX_SHARED_BYTES, MAX_THREADS, WARP, Sizes
 from belated.simulation.simulation import Simulation
 
 INEXACT: Final = frozenset(
@@ -38,8 +37,7 @@ def why_not_on_gpu(setting: Simulation) -> str | None:
             f"the backup of {type(problem.base).__name__} uses {', '.join(inexact)}, whose last "
             "bit differs on a GPU"
         )
-    kind = kind_of(setting.world, problem)
-    if kind.shared_bytes > MAX_SHARED_BYTES:
+    if kind_of(setting.world, problem).sizes.shared_bytes > MAX_SHARED_BYTES:
         return f"{problem.shape.states} states are too many for the shared memory of a GPU"
     return None
 
@@ -109,55 +107,27 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
     exploration = exploration or no_exploration(shape, base.exploration_rate)
     counts_visits = exploration.visits.size > 0
     reads = READS.index(rule.reads)
-    # A backup of this package reads the fields of `stage` by name. Others get all that they may
-    # read.
-    functions = called_functions(backup.function)
-    own = all(function.__module__.startswith("belated.") for function in functions)
-    names = {name for function in functions for name in function.__code__.co_names}
     sizes = Sizes(
         S=shape.states,
         A=shape.actions,
         H=shape.horizon,
         capacity=largest_support(world, pooled),
-        threads=threads_for(shape.states * shape.actions),
+        threads=min(MAX_THREADS, WARP * -(-shape.states // WARP)),
         pooled=pooled,
-        stage_dependent=not world.homogeneous,
-        rewards_per_step=len(world.rewards) > 1,
-        known_per_step=rewards_vary(problem),
-        restricted=shape.is_restricted,
         random_ties=base.random_ties,
         monotone=base.is_monotone and not rule.samples,
-        extremes=reads >= READS_BEST and (not own or bool(names & {"top", "low"})),
+        extremes=reads >= READS_BEST,
         order=reads == READS_ORDER,
         visits=rule.reads_visits,
-        observed=rule.samples and (not own or "observed" in names),
+        samples=rule.samples,
         stochastic=counts_visits or base.exploration_rate > 0,
         counts_visits=counts_visits,
         visits_pooled=counts_visits and exploration.visits.shape[0] == 1,
-        mask_per_step=counts_visits
-        and (exploration.visits.shape[0] > 1 or shape.allowed is not None),
-        by_state=counts_visits and exploration.by_state,
-        rare_only=counts_visits and exploration.rare_only,
-    )
-    return Kind(
-        sizes=sizes,
-        backup=cast(FunctionType, backup.function),
+        by_state=exploration.by_state,
+        rare_only=exploration.rare_only,
         every_episode=base.replans_every_episode(problem.updater),
-        # An index without a sign needs no check whether it is negative. Differences of two such
-        # numbers have none either, which a backup of a user may not expect.
-        state_type=unsigned_type(shape.states) if own else np.int32,
-        action_type=np.int8 if shape.actions < 2**7 else np.int16,
     )
-
-
-def unsigned_type(count: int) -> type[np.integer[Any]]:
-    """Return the smallest unsigned integer type for the numbers 0 .. `count` - 1."""
-    return np.uint8 if count <= 2**8 else np.uint16 if count <= 2**16 else np.uint32
-
-
-def rewards_vary(problem: LearningProblem) -> bool:
-    """Return whether the rewards that the learner knows depend on the step."""
-    return bool((problem.rewards != problem.rewards[:1]).any())
+    return Kind(sizes, cast(FunctionType, backup.function))
 
 
 def largest_support(world: MDP, pooled: bool) -> int:

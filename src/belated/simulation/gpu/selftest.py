@@ -10,19 +10,22 @@ from belated.compiled import bind, inlined, kernel
 from belated.episode import Floats
 from belated.learner.backup import Row, Stage
 from belated.learner.problem import LearningProblem
+from belated.simulation.gpu import GpuMismatchError
 from belated.simulation.gpu.compiler import (
     SIMULATED,
     compile_kernel,
     cuda,
-    device_function,
-    phase,
+    device,
+    host_cuda,
+    launch,
+    on_device,
+    on_gpu,
 )
-from belated.simulation.gpu.errors import GpuMismatchError
 
 ROWS: Final = 64 if SIMULATED else 4096
 """Number of random rows with which each backup is tested."""
 
-THREADS: Final = 4 if SIMULATED else 128
+THREADS: Final = 2 if SIMULATED else 128
 """Number of threads of a block in the test."""
 
 MAX_STATES: Final = 64
@@ -32,10 +35,11 @@ MAX_STATES: Final = 64
 class Samples(NamedTuple):
     """Random inputs for ROWS calls of a backup.
 
-    Call i reads entry i of each array, except `succ` and `m`, of which it reads `size[i]` entries
-    from index i * S on.
+    Call i reads entry i of each array, except `constants`, and `succ` and `m`, of which it reads
+    `size[i]` entries from index i * S on.
     """
 
+    constants: Any  # of the backup
     h: Any
     v: Any  # (rows, S)
     visits: Any  # (rows, S)
@@ -45,18 +49,16 @@ class Samples(NamedTuple):
     size: Any
     succ: Any  # (rows * S)
     m: Any  # (rows * S)
+    out: Any  # results
 
 
-def back_up(constants: Floats, stage: Stage, row: Row) -> float:
+def back_up(constants: Floats, stage: Stage, row: Row) -> Any:
     """Raise TypeError: this function is a placeholder that `testers` replaces by a backup."""
     raise TypeError("back_up_sample needs a backup, see check_backup.")
 
 
-def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) -> float:
-    """Return Q_h(s, a), computed by the backup from sample number `i` of `samples`.
-
-    `horizon` is the number of steps, and `constants` are those of the backup.
-    """
+def back_up_sample(i: int, horizon: int, samples: Samples) -> None:
+    """Compute Q_h(s, a) of sample number `i`; `horizon` is the number of steps."""
     v, order = samples.v[i], samples.order[i]
     S = v.size
     stage = Stage(
@@ -73,14 +75,25 @@ def back_up_sample(i: int, horizon: int, constants: Floats, samples: Samples) ->
         v[:0],
     )
     lo = i * S
-    hi = lo + int(samples.size[i])
-    row = Row(
-        i % S, 0, int(samples.n[i]), samples.reward[i], lo, hi, samples.succ, samples.m, i % S
-    )
-    return back_up(constants, stage, row)
+    hi, n = lo + int(samples.size[i]), int(samples.n[i])
+    row = Row(i % S, 0, n, samples.reward[i], lo, hi, samples.succ, samples.m, i % S)
+    samples.out[i] = back_up(samples.constants, stage, row)
 
 
-def random_samples(S: int, horizon: int) -> Samples:
+def back_up_all(horizon: int, samples: Samples) -> None:
+    """Compute all samples on the CPU."""
+    for i in range(samples.out.size):
+        back_up_sample(i, horizon, samples)
+
+
+def back_up_one(horizon: int, samples: Samples) -> None:
+    """Compute one sample in each thread of the GPU."""
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    if i < samples.out.size:
+        back_up_sample(i, horizon, samples)
+
+
+def random_samples(constants: Floats, S: int, horizon: int) -> Samples:
     """Return random inputs of a backup for `S` states and `horizon` steps."""
     draw = np.random.default_rng(20261116)
     v = draw.uniform(0, 1, (ROWS, S)) * draw.choice([1.0, horizon], (ROWS, 1))
@@ -93,6 +106,7 @@ def random_samples(S: int, horizon: int) -> Samples:
     m = np.exp(draw.uniform(0, 10, (ROWS, S))).astype(np.int32)
     m[np.arange(S) >= size[:, None]] = 0
     return Samples(
+        constants=constants,
         h=draw.integers(0, horizon, ROWS),
         v=v,
         visits=draw.integers(0, 1000, (ROWS, S)),
@@ -102,6 +116,7 @@ def random_samples(S: int, horizon: int) -> Samples:
         size=size,
         succ=succ.ravel(),
         m=m.ravel(),
+        out=np.zeros(ROWS),
     )
 
 
@@ -127,13 +142,12 @@ def check_backup(function: FunctionType, problem: LearningProblem) -> None:
     constants = problem.backup_rule.constants
     if key in _passed or (states < problem.shape.states and constants.size > states):
         return  # constants with one number for each state do not fit fewer states
-    samples = random_samples(states, horizon)
-    on_cpu, on_gpu = testers(function)
-    expected = on_cpu(horizon, constants, samples, np.zeros(ROWS))
-    sent = [cuda.to_device(array) for array in samples]
-    out = cuda.to_device(np.zeros(ROWS))
-    on_gpu[(ROWS + THREADS - 1) // THREADS, THREADS](horizon, cuda.to_device(constants), *sent, out)
-    got = out.copy_to_host()
+    samples = random_samples(constants, states, horizon)
+    sent = on_gpu(samples)
+    on_cpu, kernel = testers(function)
+    on_cpu(horizon, samples)
+    launch(kernel, -(-ROWS // THREADS), THREADS, host_cuda.default_stream(), horizon, sent)
+    expected, got = samples.out, sent.out.copy_to_host()
     wrong = np.flatnonzero(got.view(np.int64) != expected.view(np.int64))
     if wrong.size:
         i = wrong[0]
@@ -151,33 +165,9 @@ def testers(function: FunctionType) -> tuple[Any, Any]:
 
     Both apply the backup `function` to each sample.
     """
-    template: Any = back_up_sample
-    one: Any = inlined(bind(template, back_up=inlined(function)))
-
-    def on_cpu(horizon: int, constants: Floats, samples: Samples, out: Floats) -> Floats:
-        for i in range(out.size):
-            out[i] = one(i, horizon, constants, samples)
-        return out
-
-    one_on_gpu = device_function(bind(template, back_up=phase(bind(function))))
-
-    def on_gpu(
-        horizon: int,
-        constants: Any,
-        h: Any,
-        v: Any,
-        visits: Any,
-        order: Any,
-        n: Any,
-        reward: Any,
-        size: Any,
-        succ: Any,
-        m: Any,
-        out: Any,
-    ) -> None:
-        i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
-        if i < out.size:
-            samples = Samples(h, v, visits, order, n, reward, size, succ, m)
-            out[i] = one_on_gpu(i, horizon, constants, samples)
-
-    return kernel(on_cpu), compile_kernel(on_gpu)
+    on_cpu = inlined(bind(back_up_sample, back_up=inlined(function)))
+    on_gpu = device(bind(back_up_sample, back_up=on_device(function)))
+    return (
+        kernel(bind(back_up_all, back_up_sample=on_cpu)),
+        compile_kernel(bind(back_up_one, back_up_sample=on_gpu)),
+    )
