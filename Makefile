@@ -15,7 +15,7 @@ VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' src/belated/__init__.p
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup reproduce check test lint types layers kernels quick unit plain simulated \
-	test-gpu test-browser test-lowest build check-version test-wheel audit sbom \
+	compiled-gpu test-gpu test-browser test-lowest build check-version test-wheel audit sbom \
 	lint-deploy container paper bench bench-gpu bench-install bench-service attack tables \
 	docs pictures notebooks test-notebooks clean
 
@@ -43,6 +43,11 @@ help: ## list the targets
 		--editable '.[dev]'
 	@touch $@
 
+.venv-gpu/.done: pyproject.toml
+	$(PYTHON) -m venv --clear .venv-gpu
+	.venv-gpu/bin/python -m pip install --quiet --editable '.[gpu]' hypothesis pytest
+	@touch $@
+
 .venv-tools/.done: .ci/tools.txt
 	$(PYTHON) -m venv --clear .venv-tools
 	$(TOOLS)/python -m pip install --quiet --requirement .ci/tools.txt
@@ -65,7 +70,7 @@ check: lint types layers quick ## while you work: lint, types, layers, fast test
 # The largest kernels are compiled by one process, while others do what needs no kernels.
 test: .venv/.dev ## before a merge: lint, types, layers and all tests
 	$(MAKE) --jobs 2 --output-sync kernels lint types layers plain
-	$(MAKE) --jobs 2 unit simulated SELECT='(every_base and (psrl or ucbvi-ch)) or same_files or user'
+	$(MAKE) --jobs 2 unit simulated
 
 lint: .venv/.dev ## ruff
 	$(BIN)/ruff check
@@ -90,8 +95,17 @@ plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is s
 	NUMBA_DISABLE_JIT=1 $(PYTEST) -m plain --override-ini addopts="--import-mode=importlib" tests
 
 # The simulator of numba-cuda runs kernels as threads in Python.
-simulated: .venv/.dev ## small tests of the GPU engine in a simulator, without a GPU
-	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py -k '$(SELECT)'
+simulated: .venv/.dev ## all tests of the GPU engine, with few episodes, in a simulator
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py
+
+# The compiler of CUDA needs no GPU. There are packages for Linux and Windows only.
+compiled-gpu: ## compile all kernels for an NVIDIA H200, without a GPU
+	@if $(MAKE) .venv-gpu/.done; then \
+		.venv-gpu/bin/python -m pytest --override-ini addopts=--import-mode=importlib -W default \
+			tests/simulation/gpu/test_ptx.py; \
+	else \
+		echo "Skipped: the compiler of CUDA cannot be installed here (pip install 'belated[gpu]')."; \
+	fi
 
 # Warnings are not errors, because numba-cuda uses names that NumPy has deprecated.
 test-gpu: .venv/.dev ## all tests of the GPU engine; needs an NVIDIA GPU
