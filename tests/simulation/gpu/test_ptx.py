@@ -1,6 +1,7 @@
 """All kernels compile for an H200 without a GPU, and round after every operation."""
 
 import re
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,31 +19,6 @@ from belated.simulation.simulation import Simulation
 from gpus import BASES, UPDATERS
 
 CAPABILITY = (9, 0)
-
-
-def why_no_compiler() -> str:
-    """Return the reason why kernels cannot be compiled here; empty if they can."""
-    if SIMULATED:
-        return "the simulator compiles no kernels"
-    try:
-        from numba.cuda.cudadrv import nvvm
-
-        nvvm.NVVM()
-    except Exception as error:  # numba-cuda or the compiler of CUDA is missing
-        return f"`make compiled-gpu` installs the compiler of CUDA: {error}"
-    return ""
-
-
-pytestmark = pytest.mark.skipif(why_no_compiler() != "", reason=why_no_compiler())
-
-
-@pytest.fixture(autouse=True)
-def compile_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let numba-cuda compile device functions for the same processor as the kernel."""
-    from numba.cuda import dispatcher
-
-    device = SimpleNamespace(compute_capability=CAPABILITY)
-    monkeypatch.setattr(dispatcher, "get_current_device", lambda: device)
 
 
 def type_of(value: Any) -> Any:
@@ -64,6 +40,36 @@ def compile_kernel(kernel: Any, *arguments: Any) -> list[str]:
     return re.findall(r"^\s+(?:@\S+ )?([a-z]\S+)", ptx, re.MULTILINE)
 
 
+def contract(x: Any) -> None:
+    """Compute x0 * x1 + x2, which one instruction could do with one rounding."""
+    x[0] = x[0] * x[1] + x[2]
+
+
+@cache
+def why_no_compiler() -> str:
+    """Return the reason why kernels cannot be compiled here; empty if they can."""
+    if SIMULATED:
+        return "the simulator compiles no kernels"
+    try:
+        compile_kernel(SimpleNamespace(py_func=contract), np.zeros(3))
+    except Exception as error:  # numba-cuda or the compiler of CUDA is missing
+        reason = str(error).partition("\n")[0]
+        return f"kernels do not compile here ({reason}); `make compiled-gpu` installs the compiler"
+    return ""
+
+
+pytestmark = pytest.mark.skipif(why_no_compiler() != "", reason=why_no_compiler())
+
+
+@pytest.fixture(autouse=True)
+def compile_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let numba-cuda compile device functions for the same processor as the kernel."""
+    from numba.cuda import dispatcher
+
+    device = SimpleNamespace(compute_capability=CAPABILITY)
+    monkeypatch.setattr(dispatcher, "get_current_device", lambda: device)
+
+
 def inexact(instructions: list[str]) -> set[str]:
     """Return the operations on floats that are contracted, approximated, or rounded differently."""
     floats = {each for each in instructions if each.endswith((".f64", ".f32"))}
@@ -73,9 +79,6 @@ def inexact(instructions: list[str]) -> set[str]:
 
 
 def test_contraction_is_found() -> None:
-    def contract(x: Any) -> None:
-        x[0] = x[0] * x[1] + x[2]
-
     from numba.cuda.cudadrv import nvvm
 
     [original] = [cell.cell_contents for cell in nvvm.compile_ir.__closure__]
