@@ -220,8 +220,7 @@ def _split_tasks(
     is no GPU.
     """
     from belated.simulation.gpu.compiler import check_device
-    from belated.simulation.gpu.kinds import why_not_on_gpu
-    from belated.simulation.gpu.many import explain_cpu
+    from belated.simulation.gpu.kinds import explain_cpu, why_not_on_gpu
 
     check_device()
     reasons = {task: why_not_on_gpu(task.build_unscaled()) for task in tasks}

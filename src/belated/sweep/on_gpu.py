@@ -117,7 +117,7 @@ class GpuPool:
         The result of a future is the runs of the cell and their computing time in seconds.
         """
         from belated.simulation.gpu.compiler import check_device
-        from belated.simulation.gpu.many import explain_cpu
+        from belated.simulation.gpu.kinds import explain_cpu
 
         check_device()
         on_gpu, others = split_cells(cells)

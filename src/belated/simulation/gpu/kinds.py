@@ -1,6 +1,9 @@
-"""Test whether the GPU engine can run a setting, and choice of the kind of kernel for it."""
+"""Test whether the GPU engine can run a setting, and choice of its kind of kernel."""
 
 import dis
+import sys
+from collections import Counter
+from collections.abc import Sequence
 from types import FunctionType
 from typing import Final, cast
 
@@ -73,6 +76,19 @@ def why_not_supported(setting: Simulation, problem: LearningProblem) -> str | No
     if problem.episodes * problem.shape.horizon >= 2**31:
         return "there are more than 2**31 steps"
     return None
+
+
+def explain_cpu(reasons: Sequence[str], total: str) -> None:
+    """Print a message on stderr if some computations run on the CPU instead of a GPU.
+
+    `reasons` says why, for each of these computations; `total` is the number of all, such as "9
+    cells".
+    """
+    if reasons:
+        counts = Counter(reasons).most_common()
+        listed = "; ".join(f"{reason} ({count})" for reason, count in counts)
+        message = f"{len(reasons)} of {total} run on the CPU: {listed}."
+        print(message, file=sys.stderr, flush=True)
 
 
 def inexact_functions(backup: Backup) -> list[str]:
