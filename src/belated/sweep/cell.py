@@ -53,6 +53,10 @@ The worlds have terminal states, the bases compute logarithms with `belated.elem
 formulas were corrected.
 """
 
+FROZEN_SOURCES: Final = MappingProxyType({"belated.papers.howson2021.base": "62fa92f8d4187521"})
+"""Map from a module of this package with a base to the digest of its source when its results last
+changed, which digests of cells contain. The entry must change when the results do."""
+
 MAX_DELAY_CHARACTERS: Final = 120
 """Length up to which the name of a delay law is part of an id in full; an id is the name of a file.
 """
@@ -159,6 +163,8 @@ def digest_own_code(texts: Iterable[str]) -> str:
     """
     pairs = [pair for text in texts for pair in pairwise(text.split(":"))]
     modules = [a for a, b in pairs if IDENTIFIER.fullmatch(a) and IDENTIFIER.fullmatch(b)]
+    if len(modules) == 1 and modules[0] in FROZEN_SOURCES:
+        return FROZEN_SOURCES[modules[0]]
     sources = b"".join(read_source(module) for module in modules)
     return hashlib.sha256(sources).hexdigest()[:16] if sources else ""
 
