@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.ledger.events import Feedback, Recorded, Tick
-from belated.service.group_commit import MAX_EARLY_EVENTS, BusyError, GroupCommit
+from belated.ledger.events import Recorded, Tick
+from belated.service.group_commit import BusyError, GroupCommit
 
 
 class Slow:
@@ -103,47 +103,6 @@ def test_events_submitted_while_another_process_writes_share_the_transaction() -
     asyncio.run(go())
     commit.stop()
     assert locked.batches == [[1, 2, 3, 4]]
-
-
-@pytest.mark.parametrize(
-    ("events", "is_early"),
-    [
-        ([Feedback("a", {}), Feedback("b", {})], True),
-        ([Feedback("a", {}), Feedback("b", {}), Feedback("c", {})], False),
-        ([Feedback("a", {}), Tick(1)], False),
-    ],
-)
-def test_only_little_feedback_is_taken_from_the_queue_before_the_lock(
-    events: list[Any], is_early: bool
-) -> None:
-    given: list[Iterable[Any]] = []
-
-    def append(batch: Iterable[Any]) -> list[Any]:
-        given.append(batch)
-        return [Recorded(1) for _ in batch]
-
-    commit = GroupCommit(append, max_batch_events=5, max_queued_events=8, max_early_events=2)
-    commit.start()
-    asyncio.run(commit.submit(events))
-    commit.stop()
-    assert [isinstance(batch, list) for batch in given] == [is_early]
-
-
-def test_feedback_of_32_requests_is_compared_before_the_lock_on_postgresql() -> None:
-    given: list[Iterable[Any]] = []
-
-    def append(batch: Iterable[Any]) -> list[Any]:
-        given.append(batch)
-        return [Recorded(1) for _ in batch]
-
-    # as many requests as each of four processes has at once with 128 connections
-    commit = GroupCommit(
-        append, max_batch_events=500, max_queued_events=500, max_early_events=MAX_EARLY_EVENTS
-    )
-    commit.start()
-    asyncio.run(commit.submit([Feedback(str(number), {}) for number in range(32)]))
-    commit.stop()
-    assert [isinstance(batch, list) for batch in given] == [True]
 
 
 def test_an_outage_before_events_are_read_fails_the_queued_requests() -> None:

@@ -11,17 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
-from belated.ledger.events import Feedback, NewEvent, Outcome
+from belated.ledger.events import NewEvent, Outcome
 from belated.ledger.store import OUTAGES
 
 Append: TypeAlias = Callable[[Iterable[NewEvent]], list[Outcome]]
 
 GROUP_COMMIT_WAIT_S: Final = 0.002
-
-MAX_EARLY_EVENTS: Final = 64
-"""Value of `max_early_events` on PostgreSQL, where feedback is compared with the ledger before its
-lock is acquired. In a larger batch, the fixed cost of a transaction matters less than the events
-that arrive while it waits for the lock and join it."""
 
 
 class BusyError(Exception):
@@ -50,9 +45,6 @@ class GroupCommit:
     max_queued_events : int
         Maximum number of events in the queue. `submit` raises BusyError if its events would exceed
         this number, unless the queue is empty.
-    max_early_events : int
-        If the queue contains at most this number of events, and all of them are feedback, they are
-        taken from the queue at once, and passed to `append` as a list.
     on_batch : Callable | None
         Function that is called with the outcomes of each transaction; None for no call.
     wait_s : float
@@ -69,7 +61,6 @@ class GroupCommit:
         *,
         max_batch_events: int,
         max_queued_events: int,
-        max_early_events: int = 0,
         on_batch: Callable[[Sequence[Outcome]], None] | None = None,
         wait_s: float = GROUP_COMMIT_WAIT_S,
         timeout_s: float | None = None,
@@ -77,7 +68,6 @@ class GroupCommit:
         self._append = append
         self._max_batch_events = max_batch_events
         self._max_queued_events = max_queued_events
-        self._max_early_events = max_early_events
         self._on_batch = on_batch
         self._wait_s = wait_s
         self._timeout_s = timeout_s
@@ -146,7 +136,8 @@ class GroupCommit:
 
     def _run(self) -> None:
         while self._wait_for_queue():
-            self._record_queue()
+            batch: list[Job] = []
+            self._record(batch, self._take_events(batch))
 
     def _wait_for_queue(self) -> bool:
         """Wait until the queue contains jobs, each with the events of one request.
@@ -186,25 +177,14 @@ class GroupCommit:
             self._expected_jobs = max(len(batch), self._expected_jobs * 3 // 4)
             return batch
 
-    def _record_queue(self) -> None:
-        """Record the events of the next jobs in one transaction.
+    def _take_events(self, batch: list[Job]) -> Iterator[NewEvent]:
+        """Move the jobs of the next transaction from the queue to `batch`; yield their events.
 
-        The jobs are taken from the queue when `append` begins to read the events, or at once; see
-        `max_early_events`.
+        The jobs are moved when `append` begins to read the events.
         """
-        batch: list[Job] = []
-
-        def take_events() -> Iterator[NewEvent]:
-            batch.extend(self._take_batch())
-            for job in batch:
-                yield from job.events
-
-        with self._changed:
-            early = self._queued_events <= self._max_early_events and all(
-                type(event) is Feedback for job in self._jobs for event in job.events
-            )
-        events: Iterable[NewEvent] = take_events()
-        self._record(batch, list(events) if early else events)
+        batch += self._take_batch()
+        for job in batch:
+            yield from job.events
 
     def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
         try:

@@ -20,7 +20,7 @@ from belated.online.serving import ServedPolicy
 from belated.online.status import ProblemStatus
 from belated.service.caches import LedgerCache, SingleFlightCache
 from belated.service.errors import LOG, ApiError, store_unavailable, unavailable
-from belated.service.group_commit import MAX_EARLY_EVENTS, BusyError, GroupCommit
+from belated.service.group_commit import BusyError, GroupCommit
 from belated.service.operations.metrics import Metrics
 from belated.service.operations.readiness import WriteProbe
 from belated.service.tokens import RateLimiter, TokenUses
@@ -179,7 +179,6 @@ class AppState:
             self._append,
             max_batch_events=settings.max_batch_events,
             max_queued_events=settings.max_queued_events,
-            max_early_events=MAX_EARLY_EVENTS if ledger.store.on_postgres else 0,
             on_batch=metrics.count_batch,
             timeout_s=timeout_s,
         )
