@@ -4,6 +4,9 @@ The table of claims had one row for each part of an episode that had arrived; th
 of the events were enough. The tables of earlier versions differ in more: the first had no lost
 episodes, archived problems, stored responses and times of tokens, stored subjects with the
 episodes, and keyed claims by the random id of the episode. The table `ledger` is new in all.
+
+New tables are those of `belated.ledger.schema`. Whoever changes one of them later must copy its
+present definition to this module.
 """
 
 import secrets
@@ -15,11 +18,12 @@ from typing import Any
 import sqlalchemy as sa
 from alembic import op
 
+from belated.ledger import schema
+
 revision = "0006"
 down_revision = None
 
 NUMBER = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
-SHA = sa.String(64)
 ROWS_PER_INSERT = 1000
 
 
@@ -65,19 +69,12 @@ def add_lost_and_archived() -> None:
     """Add lost episodes, archived problems and stored responses; permit to redact lost events."""
     op.add_column("episodes", sa.Column("lost", NUMBER))
     op.add_column("problems", sa.Column("archived", NUMBER))
-    op.create_table(
-        "idempotency_keys",
-        sa.Column("id", NUMBER, primary_key=True, autoincrement=False),
-        sa.Column("key", SHA, nullable=False, unique=True),
-        sa.Column("sha", SHA, nullable=False),
-        sa.Column("at", NUMBER, nullable=False),
-        sa.Column("status", sa.Integer, nullable=False),
-        sa.Column("media_type", sa.String(100)),
-        sa.Column("body", sa.LargeBinary),
-    )
-    op.create_index("idempotency_keys_at", "idempotency_keys", ["at"])
-    for statement in GUARDS[op.get_bind().dialect.name]:
-        op.execute(statement)
+    schema.idempotency_keys.create(op.get_bind())
+    on_postgres = op.get_bind().dialect.name == "postgresql"
+    op.execute(f"DROP TRIGGER events_keep{' ON events' if on_postgres else ''}")
+    for statement in schema.TRIGGERS[op.get_bind().dialect.name]:
+        if statement.startswith("CREATE TRIGGER events_keep"):
+            op.execute(statement)
 
 
 def move_subjects() -> None:
@@ -86,36 +83,21 @@ def move_subjects() -> None:
     Dropping only the column would leave the subjects in the pages of the table. The pages of a
     dropped table are overwritten by SQLite, and deleted by PostgreSQL.
     """
-    op.create_table(
-        "subjects",
-        sa.Column("episode", NUMBER, primary_key=True, autoincrement=False),
-        sa.Column("subject", sa.String(200)),
-    )
+    schema.subjects.create(op.get_bind())
     op.execute(
         """INSERT INTO subjects (episode, subject)
            SELECT seq, subject FROM episodes WHERE subject IS NOT NULL ORDER BY seq"""
     )
     if op.get_bind().dialect.name == "postgresql":
-        op.create_index("subjects_subject", "subjects", ["subject"])
         op.drop_constraint("episodes_number", "episodes")  # the name is used again below
-    op.create_table(
-        "episodes_without_subject",
-        sa.Column("id", sa.String(64), primary_key=True),
-        sa.Column("problem", NUMBER, sa.ForeignKey("problems.id"), nullable=False),
-        sa.Column("number", NUMBER, nullable=False),
-        sa.Column("version", NUMBER, nullable=False),
-        sa.Column("seq", NUMBER, nullable=False),
-        sa.Column("withdrawn", NUMBER),
-        sa.Column("lost", NUMBER),
-        sa.UniqueConstraint("problem", "number", name="episodes_number"),
-    )
+    op.rename_table("episodes", "episodes_with_subject")
+    schema.episodes.create(op.get_bind())
     op.execute(
-        """INSERT INTO episodes_without_subject
-               (id, problem, number, version, seq, withdrawn, lost)
-           SELECT id, problem, number, version, seq, withdrawn, lost FROM episodes ORDER BY seq"""
+        """INSERT INTO episodes (id, problem, number, version, seq, withdrawn, lost)
+           SELECT id, problem, number, version, seq, withdrawn, lost
+           FROM episodes_with_subject ORDER BY seq"""
     )
-    op.drop_table("episodes")
-    op.rename_table("episodes_without_subject", "episodes")
+    op.drop_table("episodes_with_subject")
 
 
 def join_claims() -> None:
@@ -123,16 +105,12 @@ def join_claims() -> None:
 
     Withdrawn episodes have no record.
     """
-    joined = op.create_table(
-        "joined_claims",
-        sa.Column("episode", NUMBER, primary_key=True, autoincrement=False),
-        sa.Column("seqs", sa.Text, nullable=False),
-        sa.Column("replaced", sa.Text, nullable=False),
-    )
+    op.rename_table("claims", "claims_of_parts")
+    schema.claims.create(op.get_bind())
     rows = op.get_bind().execute(
         sa.text(
             """SELECT feedback.* FROM (
-                   SELECT episode, seq, 0 AS replaced FROM claims
+                   SELECT episode, seq, 0 AS replaced FROM claims_of_parts
                    UNION SELECT episode, seq, 1 FROM replaced
                ) AS feedback
                JOIN episodes ON episodes.seq = feedback.episode
@@ -144,12 +122,11 @@ def join_claims() -> None:
     for record in records(rows):
         chunk.append(record)
         if len(chunk) == ROWS_PER_INSERT:
-            op.bulk_insert(joined, chunk)
+            op.bulk_insert(schema.claims, chunk)
             chunk = []
-    op.bulk_insert(joined, chunk)
-    op.drop_table("claims")
+    op.bulk_insert(schema.claims, chunk)
+    op.drop_table("claims_of_parts")
     op.drop_table("replaced")
-    op.rename_table("joined_claims", "claims")
 
 
 def records(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
@@ -163,35 +140,8 @@ def records(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
 
 def add_ledger() -> None:
     """Draw an identity for the ledger, and store the number of its events and the last digest."""
-    table = op.create_table(
-        "ledger",
-        sa.Column("id", sa.String(32), primary_key=True),
-        sa.Column("events", NUMBER, nullable=False),
-        sa.Column("sha", SHA),
-        sa.Column("digest_version", sa.Integer, nullable=False),
-    )
+    schema.ledger.create(op.get_bind())
     last = sa.text("SELECT seq, sha FROM events ORDER BY seq DESC LIMIT 1")
     seq, sha = op.get_bind().execute(last).first() or (0, None)
     row = {"id": secrets.token_hex(16), "events": seq, "sha": sha, "digest_version": 1}
-    op.bulk_insert(table, [row])
-
-
-REDACTION = """
-    NEW.redacted AND NOT OLD.redacted AND OLD.kind IN ('feedback', 'corrected', 'lost')
-    AND NEW.body IS NULL AND NEW.salt IS NULL AND NEW.event_time IS NULL
-    AND NEW.seq = OLD.seq AND NEW.problem = OLD.problem AND NEW.episode = OLD.episode
-    AND NEW.kind = OLD.kind AND NEW.at = OLD.at AND NEW.sha = OLD.sha
-"""
-
-GUARDS = {
-    "sqlite": (
-        "DROP TRIGGER events_keep",
-        f"""CREATE TRIGGER events_keep BEFORE UPDATE ON events WHEN ({REDACTION}) IS NOT TRUE
-            BEGIN SELECT RAISE(ABORT, 'events are append-only'); END""",
-    ),
-    "postgresql": (
-        "DROP TRIGGER events_keep ON events",
-        f"""CREATE TRIGGER events_keep BEFORE UPDATE ON events
-            FOR EACH ROW WHEN (({REDACTION}) IS NOT TRUE) EXECUTE FUNCTION belated_refuse()""",
-    ),
-}
+    op.bulk_insert(schema.ledger, [row])
