@@ -42,7 +42,7 @@ def test_old_responses_are_deleted(url: str) -> None:
 def test_the_number_of_responses_is_bounded(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.ledger.MAX_KEYS", 3)
+    monkeypatch.setattr("belated.ledger.clients.MAX_KEYS", 3)
     for i in range(10):
         ledger.append([StoredResponse(f"key-{i}", "sha", 201)])
     kept = [i for i in range(10) if ledger.idempotency_keys.get(f"key-{i}")]

@@ -243,11 +243,9 @@ def load_keys(transaction: Transaction, events: Iterable[NewEvent]) -> None:
     """Delete expired responses, and load the stored digests for the idempotency keys in `events`.
 
     A digest identifies the request that was sent with the key. The digests are added to
-    `transaction.keys`. If `events` contains no StoredResponse, the function does nothing.
+    `transaction.keys`.
     """
     keys = sorted({event.key for event in events if type(event) is StoredResponse})
-    if not keys:
-        return
     table = schema.idempotency_keys
     newest = transaction.execute(sa.select(sa.func.max(table.c.id))).scalar() or 0
     old = sa.or_(table.c.at <= oldest_time(transaction.at), table.c.id <= newest - MAX_KEYS)

@@ -158,7 +158,7 @@ def is_complete(feedback: Collection[Columns], spec: ProblemSpec) -> bool:
     return has_path and len(arrived) >= min(ends, default=spec.horizon)
 
 
-Recorded: TypeAlias = Sequence[tuple[int, Columns]]
+RecordedFeedback: TypeAlias = Sequence[tuple[int, Columns]]
 """Recorded feedback of an episode: the sequence number and the columns of each event."""
 
 REMEDY: Final = (
@@ -169,7 +169,7 @@ REMEDY: Final = (
 
 
 def find_new(
-    columns: Columns, recorded: Recorded, spec: ProblemSpec
+    columns: Columns, recorded: RecordedFeedback, spec: ProblemSpec
 ) -> Columns | AlreadyRecorded | Conflict:
     """Return what is new in `columns`, feedback of an episode of which some is `recorded`.
 
@@ -231,7 +231,7 @@ def find_new(
     return _find_gap(rest, recorded, spec) or rest
 
 
-def _find_gap(rest: Columns, recorded: Recorded, spec: ProblemSpec) -> Conflict | None:
+def _find_gap(rest: Columns, recorded: RecordedFeedback, spec: ProblemSpec) -> Conflict | None:
     """Return a Conflict unless new steps join the recorded steps directly before and after them."""
     if rest.form != "steps":
         return None
@@ -252,7 +252,7 @@ def _find_gap(rest: Columns, recorded: Recorded, spec: ProblemSpec) -> Conflict 
 
 
 def compare_padding(
-    padding: Sequence[PaddingStep], recorded: Recorded, spec: ProblemSpec
+    padding: Sequence[PaddingStep], recorded: RecordedFeedback, spec: ProblemSpec
 ) -> Invalid | Conflict | None:
     """Compare padding with the recorded end of its episode.
 
@@ -278,7 +278,7 @@ def compare_padding(
     return None
 
 
-def _find_end(recorded: Recorded, spec: ProblemSpec) -> tuple[int, tuple[int, int] | None]:
+def _find_end(recorded: RecordedFeedback, spec: ProblemSpec) -> tuple[int, tuple[int, int] | None]:
     """Return the seq of the event with the end of an episode, and the end; (0, None) if none."""
     for seq, columns in recorded:
         end = columns.end(spec)
@@ -323,70 +323,19 @@ def _drop_padding(
     return kept
 
 
-def find_superseded(columns: Columns, earlier: Recorded, spec: ProblemSpec) -> int | None:
-    """Find the replaced feedback that new feedback repeats.
+def find_repeated(
+    columns: Columns, recorded: RecordedFeedback, spec: ProblemSpec
+) -> AlreadyRecorded | None:
+    """Return AlreadyRecorded if `columns` and their padding repeat `recorded` feedback, or None.
 
-    Feedback is replaced when a correction of its episode is recorded. A whole episode is compared
-    in all three forms. A new reward of 0 for a step after the end of the episode is padding, and so
-    are the steps in `columns.padding`; they repeat the replaced event that contains the end.
-
-    Parameters
-    ----------
-    columns : Columns
-        The new feedback.
-    earlier : sequence
-        Sequence number and columns of each event of the episode that a correction has replaced.
-    spec : ProblemSpec
-        Problem of the episode.
-
-    Returns
-    -------
-    int or None
-        If each part of the new feedback is in some event of `earlier`, the largest seq of these
-        events; otherwise None.
+    Use this function to find out whether feedback repeats what a correction has replaced.
     """
-    found = []
-    if columns.padding:
-        ends = ((seq, each.end(spec)) for seq, each in earlier)
-        found.append(
-            next(
-                (
-                    seq
-                    for seq, end in ends
-                    if all(is_padding_after(end, *step[1:]) for step in columns.padding)
-                ),
-                None,
-            )
-        )
-    if columns.steps:
-        found.append(_find_superseded_parts(columns, earlier, spec))
-    return None if None in found else max(seq for seq in found if seq is not None)
-
-
-def _find_superseded_parts(columns: Columns, earlier: Recorded, spec: ProblemSpec) -> int | None:
-    old = {
-        (part, value): seq
-        for seq, each in earlier
-        for parts in _all_forms(each, spec)
-        for part, value in parts.items()
-    }
-    ends = {part[1]: seq for (part, _), seq in old.items() if part[0] == "end"}
-    end = min(ends, default=spec.horizon)
-    for parts in _all_forms(columns, spec):
-        found = [
-            ends[end]
-            if part[0] == "reward" and part[1] >= end and value == 0
-            else old.get((part, value))
-            for part, value in parts.items()
-        ]
-        if None not in found:
-            return max(seq for seq in found if seq is not None)
-    return None
-
-
-def _all_forms(columns: Columns, spec: ProblemSpec) -> list[dict[Part, Any]]:
-    forms: tuple[Form, ...] = ("whole", "steps", "path")
-    return [columns.parts(form, spec) for form in forms if columns.form in ("whole", form)]
+    if columns.padding and compare_padding(columns.padding, recorded, spec) is not None:
+        return None
+    if not columns.steps:
+        return AlreadyRecorded(max(seq for seq, _ in recorded))
+    found = find_new(columns, recorded, spec)
+    return found if isinstance(found, AlreadyRecorded) else None
 
 
 def _describe(part: Part) -> str:

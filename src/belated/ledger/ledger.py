@@ -142,7 +142,8 @@ class Ledger:
             at = self.store.now()
             transaction = Transaction(connection, self._problems, KINDS, last=last, at=at)
             transaction.load_episodes(given)
-            load_keys(transaction, given)
+            if any(type(event) is StoredResponse for event in given):
+                load_keys(transaction, given)
             outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
             if transaction.has_deleted_rejected:
                 rewrite_quarantine(connection)

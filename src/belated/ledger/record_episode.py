@@ -32,8 +32,14 @@ from belated.ledger.events import (
     Withdrawn,
     chunk_ids,
 )
-from belated.ledger.feedback import Columns, compare_padding, find_new, find_superseded, is_complete
-from belated.ledger.feedback import Recorded as RecordedFeedback
+from belated.ledger.feedback import (
+    Columns,
+    RecordedFeedback,
+    compare_padding,
+    find_new,
+    find_repeated,
+    is_complete,
+)
 from belated.ledger.problems import ProblemSpec
 from belated.ledger.record_problem import problem_not_found
 from belated.ledger.schema import SALT_BYTES, canonical
@@ -258,12 +264,13 @@ def _find_superseded(
     transaction: Transaction, columns: Columns, episode: EpisodeRecord, spec: ProblemSpec
 ) -> AlreadyRecorded | None:
     """Return AlreadyRecorded if `columns` repeat feedback that a correction has replaced."""
-    earlier = [
-        (event.seq, parse_content(event.body, spec))
-        for event in _read_events(transaction, episode.replaced)
-    ]
-    seq = find_superseded(columns, earlier, spec)
-    return None if seq is None else AlreadyRecorded(seq)
+    generations: list[list[tuple[int, Columns]]] = [[]]  # each correction begins another one
+    for event in _read_events(transaction, episode.replaced):
+        if event.kind == "corrected":
+            generations.append([])
+        generations[-1].append((event.seq, parse_content(event.body, spec)))
+    repeated = (find_repeated(columns, each, spec) for each in reversed(generations) if each)
+    return next((outcome for outcome in repeated if outcome is not None), None)
 
 
 def record_lost(transaction: Transaction, event: Lost) -> Outcome:
