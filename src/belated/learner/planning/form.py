@@ -114,13 +114,13 @@ def unrehearsed(functions: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
 def rehearse(functions: Mapping[str, Callable[..., Any]], plans: int) -> Iterator[None]:
     """Return a context manager in whose body `plans` plans are rehearsed as plain Python.
 
-    An ArithmeticError is ignored, because compiled code continues with inf or nan. Any other error
-    in one of the `functions` becomes a CompilationError that names the line.
+    An ArithmeticError or a ValueError is ignored, because compiled code continues with inf or nan.
+    Any other error in one of the `functions` becomes a CompilationError that names the line.
     """
     try:
         with np.errstate(all="ignore"):
             yield
-    except ArithmeticError:
+    except (ArithmeticError, ValueError):  # such as 1 / 0 and math.log(0)
         pass
     except Exception as error:
         trace = error.__traceback__
