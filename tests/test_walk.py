@@ -9,7 +9,7 @@ import pytest
 
 COUNTS = {
     "episode": {"files": 44, "functions": 209},
-    "answered": {"files": 23, "functions": 96},
+    "answered": {"files": 22, "functions": 95},
     "served": {"files": 65, "functions": 294},
 }
 """Counts when this was last looked at; see `walk.py`. Lower them when the way gets shorter."""

@@ -17,7 +17,16 @@ from starlette.types import Message
 
 from belated.client.wire import to_dict
 from belated.ledger.content import UnusableContent
-from belated.service.errors import ApiError, describe_faults
+from belated.ledger.events import (
+    AlreadyRecorded,
+    Conflict,
+    DataWithdrawn,
+    Invalid,
+    NotFound,
+    Outcome,
+    Recorded,
+)
+from belated.service.errors import ApiError, describe_faults, error_json
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -132,6 +141,35 @@ async def read_body(request: Request, model: type[M]) -> M:
 def respond(value: Any, status: int = 200) -> JSONResponse:
     """Return a response with `value`, a type of the interface or a JSON object."""
     return JSONResponse(to_dict(value), status)
+
+
+def outcome_response(outcome: Outcome) -> tuple[int, dict[str, Any]]:
+    """Return the HTTP status and the body of the response for the `outcome` of an event.
+
+    >>> outcome_response(Recorded(7))
+    (201, {'result': 'recorded', 'seq': 7})
+    """
+    match outcome:
+        case Recorded(seq):
+            return 201, {"result": "recorded", "seq": seq}
+        case AlreadyRecorded(seq):
+            return 200, {"result": "already recorded", "seq": seq}
+        case Conflict(reason):
+            return 409, error_json(409, reason)
+        case NotFound(reason):
+            return 404, error_json(404, reason)
+        case DataWithdrawn(reason):
+            return 410, error_json(410, reason)
+        case Invalid(reason, field):
+            return 422, error_json(422, reason, field)
+
+
+def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
+    """Return `outcome` if the event is in the ledger; raise ApiError if the event was rejected."""
+    if isinstance(outcome, Recorded | AlreadyRecorded):
+        return outcome
+    status, body = outcome_response(outcome)
+    raise ApiError(status, body["message"], field=body["field"])
 
 
 class ParsedFeedback(NamedTuple):

@@ -16,15 +16,6 @@ from starlette.routing import Route
 
 from belated.client.wire import Error
 from belated.ledger.databases import describe_outage
-from belated.ledger.events import (
-    AlreadyRecorded,
-    Conflict,
-    DataWithdrawn,
-    Invalid,
-    NotFound,
-    Outcome,
-    Recorded,
-)
 
 LOG: Final = logging.getLogger("belated.service")
 
@@ -150,35 +141,6 @@ def unexpected_error_response(request: Request, error: Exception) -> JSONRespons
     route = getattr(request.scope.get("route"), "path", "?")
     LOG.error("%s %s failed with %s:\n%s", request.method, route, type(error).__name__, stack)
     return error_response(ApiError(500, DESCRIPTIONS[500]))
-
-
-def outcome_response(outcome: Outcome) -> tuple[int, dict[str, Any]]:
-    """Return the HTTP status and the body of the response for the `outcome` of an event.
-
-    >>> outcome_response(Recorded(7))
-    (201, {'result': 'recorded', 'seq': 7})
-    """
-    match outcome:
-        case Recorded(seq):
-            return 201, {"result": "recorded", "seq": seq}
-        case AlreadyRecorded(seq):
-            return 200, {"result": "already recorded", "seq": seq}
-        case Conflict(reason):
-            return 409, error_json(409, reason)
-        case NotFound(reason):
-            return 404, error_json(404, reason)
-        case DataWithdrawn(reason):
-            return 410, error_json(410, reason)
-        case Invalid(reason, field):
-            return 422, error_json(422, reason, field)
-
-
-def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
-    """Return `outcome` if the event is in the ledger; raise ApiError if the event was rejected."""
-    if isinstance(outcome, Recorded | AlreadyRecorded):
-        return outcome
-    status, body = outcome_response(outcome)
-    raise ApiError(status, body["message"], field=body["field"])
 
 
 def describe_faults(faults: Sequence[Mapping[str, Any]], fields: Collection[str] = ()) -> ApiError:

@@ -12,15 +12,8 @@ from belated.client.wire import Decision, Episode, Receipt, Withdrawal
 from belated.ledger.content import ContentError, parse_index
 from belated.ledger.events import NotFound, Opened, Outcome, Recorded, Withdrawn
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.bodies import parse_time, read_body, respond
-from belated.service.errors import (
-    ApiError,
-    check_outcome,
-    error_responses,
-    invalid_value,
-    outcome_response,
-    unavailable,
-)
+from belated.service.bodies import check_outcome, outcome_response, parse_time, read_body, respond
+from belated.service.errors import ApiError, error_responses, invalid_value, unavailable
 from belated.service.idempotency import KeyedRequest
 from belated.service.openapi import json_body
 from belated.service.schemas import DecisionRequest, EpisodeId, NewEpisode, ProblemName, Subject

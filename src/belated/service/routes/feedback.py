@@ -16,6 +16,8 @@ from belated.ledger.problems import Problem
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.bodies import (
     TooLargeError,
+    check_outcome,
+    outcome_response,
     parse_feedback,
     parse_json,
     parse_time,
@@ -24,11 +26,9 @@ from belated.service.bodies import (
 )
 from belated.service.errors import (
     ApiError,
-    check_outcome,
     error_json,
     error_responses,
     invalid_value,
-    outcome_response,
     to_api_error,
 )
 from belated.service.openapi import NDJSON, json_body, ndjson_response

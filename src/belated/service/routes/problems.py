@@ -15,14 +15,8 @@ from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner
 from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.bodies import parse_body, read_body, respond
-from belated.service.errors import (
-    ApiError,
-    check_outcome,
-    error_responses,
-    invalid_value,
-    outcome_response,
-)
+from belated.service.bodies import check_outcome, outcome_response, parse_body, read_body, respond
+from belated.service.errors import ApiError, error_responses, invalid_value
 from belated.service.openapi import json_body
 from belated.service.schemas import (
     NewProblem,
