@@ -8,9 +8,8 @@ import sqlalchemy as sa
 
 from belated.ledger import Corrected, Feedback, Ledger, Lost
 from belated.ledger.events import NewEvent, Tick
-from belated.online.follower import Follower
+from belated.online.follower import Follower, LearnerMemory
 from belated.online.host import Host
-from belated.online.memory import LearnerMemory
 from belated.online.status import ProblemStatus, Summary
 from databases import count_statements
 from histories import KINDS, History, make_spec

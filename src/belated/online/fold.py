@@ -29,10 +29,15 @@ from belated.ledger.content import parse_content
 from belated.ledger.events import Event, Exclusions, Kind
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
-from belated.online.feedback import build_feedback, sum_rewards
+from belated.online.feedback import (
+    OpenEpisode,
+    build_feedback,
+    restore_all,
+    snapshot_all,
+    sum_rewards,
+)
 from belated.online.history import History, Return
 from belated.online.learner_factory import build_base, build_learner, build_updater
-from belated.online.open_episodes import OpenEpisode, restore_all, snapshot_all
 
 LOG: Final = logging.getLogger("belated.service")
 

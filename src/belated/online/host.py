@@ -19,14 +19,38 @@ from typing import Final, Self, TypeVar
 from belated.ledger.databases import LOCK_TIMEOUT, OutageLog, describe_outage
 from belated.ledger.events import Tick
 from belated.ledger.ledger import Ledger
+from belated.ledger.policies import encode_policy
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
-from belated.online.follower import SNAPSHOT_EVERY_EVENTS, Follower, read_excluding_events
+from belated.online.follower import (
+    SNAPSHOT_EVERY_EVENTS,
+    Follower,
+    LearnerMemory,
+    estimate_bytes,
+    read_excluding_events,
+)
 from belated.online.lock import PlannerLock, create_lock
-from belated.online.memory import LearnerMemory, estimate_bytes
-from belated.online.publishing import publish_if_changed
 from belated.online.status import ProblemStatus, Summary
+
+
+def publish_if_changed(ledger: Ledger, problem: int, fold: Fold) -> None:
+    """Publish the policy of a problem if it differs from the newest published version.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Ledger in which the new version is recorded.
+    problem : int
+        Id of the problem.
+    fold : Fold
+        State computed from the events of the problem. Its policy is published.
+    """
+    newest = ledger.policies.newest(problem)
+    if newest is None or newest.sha != encode_policy(fold.policy).sha:
+        version = 1 if newest is None else newest.version + 1
+        ledger.publish(problem, fold.policy, version=version, tick=fold.tick)
+
 
 POLL_INTERVAL_S: Final = 1.0
 """Default number of seconds between two polls of the ledger for new events."""
