@@ -20,8 +20,8 @@ def test_a_few_episodes_are_looked_up_without_reading_whole_tables(ledger: Ledge
     ledger.append([Feedback(id, samples.whole(number)) for number, id in enumerate(ids)])
     with ledger.store.reading() as connection:
         explain = "EXPLAIN" if ledger.store.on_postgres else "EXPLAIN QUERY PLAN"
-        query = sa.text(f"{explain} {EPISODE_QUERIES[connection.dialect.name]}")
-        rows = connection.execute(query, {"ids": json.dumps(ids[1000:1032])}).all()
+        query = f"{explain} {EPISODE_QUERIES[connection.dialect.name]}"
+        rows = connection.exec_driver_sql(query, (json.dumps(ids[1000:1032]),)).all()
     plan = "\n".join(str(row) for row in rows)
     assert "claims" in plan
     for table in ("episodes", "claims", "subjects"):

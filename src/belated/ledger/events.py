@@ -339,11 +339,9 @@ class EpisodeRecord:
     """Sequence numbers of the events whose feedback a correction has replaced."""
 
     @classmethod
-    def of(cls, row: sa.Row[Any]) -> "EpisodeRecord":
-        """Return the record in a row of the result of `EPISODE_QUERY`."""
-        values = dict(row._mapping)
-        seqs, replaced = parse_seqs(values.pop("seqs")), parse_seqs(values.pop("replaced"))
-        return cls(**values, feedback=seqs, replaced=replaced)
+    def of(cls, row: Sequence[Any]) -> "EpisodeRecord":
+        """Return the record in a row of the result of one of `EPISODE_QUERIES`."""
+        return cls(*(*row[:8], parse_seqs(row[8]), parse_seqs(row[9])))
 
 
 def parse_seqs(text: str | None) -> tuple[int, ...]:
@@ -353,24 +351,20 @@ def parse_seqs(text: str | None) -> tuple[int, ...]:
 
 _COLUMNS: Final = """
     episodes.id, problem, number, version, seq,
-    (SELECT subject FROM subjects WHERE episode = episodes.seq) AS subject,
-    (SELECT seqs FROM claims WHERE episode = episodes.seq) AS seqs,
-    (SELECT replaced FROM claims WHERE episode = episodes.seq) AS replaced,
-    withdrawn, lost
+    (SELECT subject FROM subjects WHERE episode = episodes.seq), withdrawn, lost,
+    (SELECT seqs FROM claims WHERE episode = episodes.seq),
+    (SELECT replaced FROM claims WHERE episode = episodes.seq)
 """
 
 EPISODE_QUERIES: Final = {
-    "sqlite": sa.text(
-        f"SELECT {_COLUMNS} FROM json_each(:ids) AS wanted "
-        "JOIN episodes ON episodes.id = wanted.value"
-    ),
+    "sqlite": f"SELECT {_COLUMNS} FROM json_each(?) AS wanted "
+    "JOIN episodes ON episodes.id = wanted.value",
     # a lateral join, since PostgreSQL scans the whole table until it has statistics
-    "postgresql": sa.text(
-        f"SELECT {_COLUMNS} FROM json_array_elements_text(:ids) AS wanted(id), "
-        "LATERAL (SELECT * FROM episodes WHERE id = wanted.id OFFSET 0) AS episodes"
-    ),
+    "postgresql": f"SELECT {_COLUMNS} FROM json_array_elements_text(%s) AS wanted(id), "
+    "LATERAL (SELECT * FROM episodes WHERE id = wanted.id OFFSET 0) AS episodes",
 }
-"""Map from the SQL dialect to the query for the records of the episodes `ids`, a list as JSON."""
+"""Map from the SQL dialect to the query for the records of episodes; the parameter is the list of
+their ids as JSON."""
 
 
 def read_episodes(connection: sa.Connection, ids: Sequence[str]) -> dict[str, EpisodeRecord]:
@@ -382,9 +376,9 @@ def read_episodes(connection: sa.Connection, ids: Sequence[str]) -> dict[str, Ep
     rows = (
         row
         for chunk in chunk_ids(ids)
-        for row in connection.execute(query, {"ids": json.dumps(chunk)})
+        for row in connection.exec_driver_sql(query, (json.dumps(chunk),))
     )
-    return {row.id: EpisodeRecord.of(row) for row in rows}
+    return {row[0]: EpisodeRecord.of(row) for row in rows}
 
 
 class Exclusions:

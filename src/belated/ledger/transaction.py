@@ -30,6 +30,9 @@ BODY_QUERY: Final = sa.select(schema.events.c.seq, schema.events.c.body).where(
     schema.events.c.seq.in_(sa.bindparam("seqs", expanding=True))
 )
 
+EVENT_COLUMNS: Final = [column.name for column in schema.events.columns]
+"""Names of the columns of the table of events, in the order of the fields of an `Event`."""
+
 # tables in an order in which foreign keys refer to earlier tables
 INSERT_ORDER: Final = (
     schema.problems,
@@ -190,9 +193,7 @@ class Transaction:
         problem = self.seq if problem is None else problem
         times = self.at, event_time
         event = Event(self.seq, problem, episode, kind, *times, text, salt, sha, redacted=False)
-        row = event._asdict()
-        row["body"] = row.pop("text")
-        self._rows[schema.events].append(row)
+        self._rows[schema.events].append(dict(zip(EVENT_COLUMNS, event, strict=True)))
         self._kinds[kind].follow(self, event)
         return event
 
@@ -302,8 +303,9 @@ class Transaction:
             insert_rows(self.connection, schema.claims, list(self._claims.values()))
             self._claims = {}
         if self._last_sha is not None:
-            row = {"events": self.seq, "sha": self._last_sha}
-            self.connection.execute(sa.update(schema.ledger).values(**row))
+            sign = "%s" if self.connection.dialect.name == "postgresql" else "?"
+            statement = f"UPDATE ledger SET events = {sign}, sha = {sign}"
+            self.connection.exec_driver_sql(statement, (self.seq, self._last_sha))
             self._last_sha = None
 
     def commit(self) -> None:
