@@ -39,7 +39,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def there(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Python started in that folder."""
     if not FULL:
-        monkeypatch.setattr("belated.checks.backups.SCALES", (0.1,))
+        monkeypatch.setattr("belated.checks.base.SCALES", (0.1,))
     monkeypatch.chdir(folder)
     monkeypatch.syspath_prepend(folder)
     importlib.invalidate_caches()

@@ -60,7 +60,7 @@ def test_every_base_is_in_the_table() -> None:
 )
 def test_built_in_bases_pass(check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     if not FULL:
-        monkeypatch.setattr("belated.checks.backups.SCALES", (0.1,))
+        monkeypatch.setattr("belated.checks.base.SCALES", (0.1,))
     check()
 
 

@@ -154,14 +154,9 @@ def plans_equal(plan: Plan, other: Plan) -> bool:
     )
 
 
-def compile_obstacle(setting: Simulation) -> str | None:
-    """Return the reason why the compiled engine cannot run `setting`, or None if it can."""
-    return why_not_compiled(setting.problem(0), 1)
-
-
 def fastest_engine(setting: Simulation) -> Literal["compiled", "reference"]:
     """Return the engine that `engine="auto"` selects for `setting`. No warning is issued."""
-    return "compiled" if compile_obstacle(setting) is None else "reference"
+    return "compiled" if why_not_compiled(setting.problem(0), 1) is None else "reference"
 
 
 def require_equal_runs(who: str, setting: Simulation) -> None:
