@@ -13,7 +13,6 @@ from belated.randomness import (
     TIES,
     TRANSITION,
     check_seed,
-    fill_uniforms,
     philox,
     uniform,
 )
@@ -86,14 +85,6 @@ def test_a_uniform_is_a_pure_function_of_its_address() -> None:
     back = [uniform(*address) for address in reversed(addresses)]
     assert forth == back[::-1]
     assert len(set(forth)) == len(addresses)
-
-
-def test_numbers_of_many_steps_are_those_of_single_steps() -> None:
-    steps = np.array([5, 0, 7, 7, 2**31 - 1, 12], np.int32)
-    found = np.full(6, -1.0)
-    fill_uniforms(np.uint64(2**63 + 1), TRANSITION, 2**33 + 5, steps, 5, found)
-    expected = [uniform(np.uint64(2**63 + 1), TRANSITION, 2**33 + 5, int(s)) for s in steps[:5]]
-    assert found.tolist() == [*expected, -1.0]
 
 
 def test_the_streams_have_numbers_of_their_own() -> None:

@@ -15,7 +15,6 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
 from belated.elementary import cos_turn, exp, log
@@ -116,34 +115,6 @@ def uniform(seed: int | np.uint64, stream: int, episode: int, step: int) -> floa
         key >> _SHIFT_32,
     )
     return (float(w0 >> _SHIFT_5) * 67108864.0 + float(w1 >> _SHIFT_6)) / 9007199254740992.0
-
-
-@kernel
-def fill_uniforms(
-    seed: np.uint64,
-    stream: int,
-    episode: int,
-    steps: NDArray[np.int32],
-    count: int,
-    out: NDArray[np.float64],
-) -> None:
-    """Store the uniform random numbers of several steps in `out`; see `uniform`.
-
-    The compiler processes several numbers with one instruction.
-
-    Parameters
-    ----------
-    seed, stream, episode : int
-        Part of the key that all numbers share.
-    steps : NDArray
-        Array whose first `count` entries are the steps.
-    count : int
-        Number of random numbers.
-    out : NDArray
-        Array that receives the random numbers.
-    """
-    for i in range(count):
-        out[i] = uniform(seed, stream, episode, steps[i])
 
 
 @kernel

@@ -8,7 +8,7 @@ import pytest
 
 import belated as bl
 from belated.figures.panels import regret_figure
-from belated.figures.report import Section, Table, citation, provenance, write_report
+from belated.figures.report import Section, Table, citation, write_report
 from belated.sweep.bands import Band
 
 EVIL = """</script><script>alert("1")</script><img src='x' onerror='alert(1)'> & <!-- {{ title }}"""
@@ -55,7 +55,7 @@ def sections(figures):
     return [
         Section("Figures", figures=figures),
         Section("Claims", tables=[Table("Claims.", ("Claim", "Verdict"), [("One", "holds")])]),
-        provenance({"Command": "belated reproduce howson2021"}),
+        Section("Provenance", facts={"Command": "belated reproduce howson2021"}),
         citation(),
     ]
 

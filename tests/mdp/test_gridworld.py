@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.mdp.gridworld import DOWN, LEFT, RIGHT, UP, gridworld
+from belated.mdp.gridworld import gridworld
 
+UP, RIGHT, DOWN, LEFT = range(4)
 ALONG = {UP: (-1, 0), DOWN: (1, 0), LEFT: (0, -1), RIGHT: (0, 1)}
 SIDES = {UP: (LEFT, RIGHT), DOWN: (LEFT, RIGHT), LEFT: (UP, DOWN), RIGHT: (UP, DOWN)}
 

@@ -41,13 +41,12 @@ def figures(
         if "paper" in facts:
             write_paper(folder, facts["variant"], facts["command"])
         else:
-            from belated.figures.studies import draw_study, rename_bases
+            from belated.figures.studies import rename_bases, study_figures
 
-            target = folder / "figures"
             runs = rename_bases(results.runs(), results.base_names())
-            drawn = draw_study(runs, results.curves, target, command=facts["command"])
-            for path in drawn:
-                typer.echo(path)
+            for name, figure in study_figures(runs, results.curves, command=facts["command"]):
+                for path in figure.save(folder / "figures" / name):
+                    typer.echo(path)
 
 
 def read_facts(folder: Path) -> dict[str, str]:

@@ -27,6 +27,7 @@ from belated.cli.support.output import build_table, prepare_figure_path, print_t
 from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize
 
 if TYPE_CHECKING:
+    from belated.figures.panels import PanelFigure
     from belated.simulation.run import Run
     from belated.sweep.cell import Cell
     from belated.sweep.study import Study
@@ -94,12 +95,16 @@ def run(
         summaries = {name: summarize(settings.cells[name], found) for name, found in runs.items()}
         print_summaries(settings, summaries, as_json=as_json)
         written: list[Path] = []
+        if figure is not None or report is not None:
+            from belated.figures.panels import regret_curves
+
+            drawn = regret_curves(runs, title=settings.title, command=settings.command)
         with usage_errors("--figure"):
             if figure is not None:
-                written += draw_figure(settings, runs, figure)
+                written += drawn.save(figure)
         with usage_errors("--report"):
             if report is not None:
-                written.append(write_run_report(settings, runs, summaries, report))
+                written.append(write_run_report(settings, drawn, summaries, report))
         for path in written:
             typer.echo(path, err=as_json)
     if code:
@@ -276,33 +281,9 @@ def note_of(summaries: Mapping[str, Summary]) -> str:
     return optimism_note(one.base for one in summaries.values() if one.optimism_held is None)
 
 
-def draw_figure(
-    settings: RunSettings, runs: "Mapping[str, Sequence[Run]]", path: Path
-) -> list[Path]:
-    """Draw the regret curves of all settings as PDF and PNG.
-
-    Parameters
-    ----------
-    settings : RunSettings
-        The settings that were run.
-    runs : mapping
-        Map from the name of each setting to its runs.
-    path : Path
-        Path of the files, without suffix.
-
-    Returns
-    -------
-    list[Path]
-        The files written.
-    """
-    from belated.figures.panels import regret_curves
-
-    return regret_curves(runs, title=settings.title, command=settings.command).save(path)
-
-
 def write_run_report(
     settings: RunSettings,
-    runs: "Mapping[str, Sequence[Run]]",
+    figure: "PanelFigure",
     summaries: Mapping[str, Summary],
     path: Path,
 ) -> Path:
@@ -312,8 +293,10 @@ def write_run_report(
     ----------
     settings : RunSettings
         The settings that were run.
-    runs, summaries : mapping
-        Maps from the name of each setting to its runs, and to their summary.
+    figure : PanelFigure
+        Figure of the regret of all settings.
+    summaries : mapping
+        Map from the name of each setting to the summary of its runs.
     path : Path
         File to write.
 
@@ -322,11 +305,9 @@ def write_run_report(
     Path
         The file written.
     """
-    from belated.figures.panels import regret_curves
-    from belated.figures.report import Section, Table, citation, provenance, write_report
+    from belated.figures.report import Section, Table, citation, write_report
     from belated.sweep.store import versions
 
-    figure = regret_curves(runs, title=settings.title, command=settings.command)
     table = Table(
         "Regret is the final regret; updates and epochs are means over runs. Missing is the "
         "maximum number of episodes in flight, and ψ its bound with high probability (Howson, "
@@ -340,7 +321,7 @@ def write_run_report(
         sections=[
             Section("Figure", figures={"regret": figure}),
             Section("Summary", tables=[table]),
-            provenance({"Command": settings.command, **versions()}),
+            Section("Provenance", facts={"Command": settings.command, **versions()}),
             citation(),
         ],
     )

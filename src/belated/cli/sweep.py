@@ -155,10 +155,10 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     """
     from belated.cli.support.output import build_table, print_fitting
     from belated.cli.support.run_summary import format_mean_count, format_optimism, format_regret
-    from belated.sweep.results import PARTS, varied_parts
+    from belated.sweep.results import PARTS, varied
 
-    varied = varied_parts(rows) or ["updater"]
-    common = [str(rows[name][0]) for name in PARTS[:4] if name not in varied]
+    parts = varied(rows) or ["updater"]
+    common = [str(rows[name][0]) for name in PARTS[:4] if name not in parts]
     if common:
         typer.echo(f"All settings: {', '.join(common)}.")
     numbers = {
@@ -178,10 +178,10 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     }
     tables = []
     for shown in range(len(numbers), 0, -1):
-        headings = [name.replace("_", " ").capitalize() for name in varied]
+        headings = [name.replace("_", " ").capitalize() for name in parts]
         table = build_table(headings, list(numbers)[:shown])
         for i in range(len(rows["setting"])):
-            texts = [str(rows[name][i]) for name in varied]
+            texts = [str(rows[name][i]) for name in parts]
             table.add_row(*texts, *(column[i] for column in list(numbers.values())[:shown]))
         tables.append(table)
     print_fitting(tables)

@@ -36,7 +36,7 @@ from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 from belated.simulation.run import Run
 from belated.sweep.bands import Columns, band
-from belated.sweep.results import PARTS, Results
+from belated.sweep.results import PARTS, Results, varied
 
 Runs = Run | Iterable[Run]
 
@@ -420,9 +420,9 @@ def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]
     given = [("color", color)] if color else []
     for name, column in [*given, *(("facet", column) for column in facets)]:
         check_choice(name, column, tuple(parts))
-    varied = [name for name in studies.varied(runs, parts) if name not in facets]
-    first = color or (varied[0] if varied else "base")
-    return [first, *(name for name in varied if name != first)]
+    differing = [name for name in varied(runs, parts) if name not in facets]
+    first = color or (differing[0] if differing else "base")
+    return [first, *(name for name in differing if name != first)]
 
 
 def check_number_of_lines(runs: Columns, columns: Sequence[str], lines: NDArray[Any]) -> None:

@@ -8,7 +8,7 @@ Example:
         sections=[
             Section("Figures", figures={"regret": figure}),
             Section("Claims", tables=[claims]),
-            provenance({"belated": "0.2.0", "Command": "belated reproduce howson2021"}),
+            Section("Provenance", facts={"Command": "belated reproduce howson2021"}),
             citation(),
         ],
     )
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 Value = str | int | float | None
-
-MISSING_EXTRA: Final = missing_extra("A report", "Jinja2", "report")
 
 MISSING: Final = "–"
 """Text that represents None in a table."""
@@ -144,7 +142,7 @@ def load_templates() -> "Environment":
     try:
         import jinja2
     except ImportError:
-        raise ImportError(MISSING_EXTRA) from None
+        raise ImportError(missing_extra("A report", "Jinja2", "report")) from None
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("belated.figures"),
         autoescape=True,
@@ -163,14 +161,6 @@ def load_templates() -> "Environment":
 def data_uri(svg: str) -> str:
     """Return an SVG as the address of an image that is embedded in a page."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-
-
-def provenance(facts: Mapping[str, Value]) -> Section:
-    """Return the section "Provenance" of a report.
-
-    `facts` maps names to facts about how the results were computed; the section lists them.
-    """
-    return Section("Provenance", facts=facts)
 
 
 def citation() -> Section:

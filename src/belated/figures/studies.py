@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,7 @@ from belated.figures.names import readable, title_of
 from belated.figures.panels import PanelFigure, delay_figure, regret_figure
 from belated.figures.styles import PALETTE
 from belated.sweep.bands import Band, Columns, Panels, curve_band, final_band
-from belated.sweep.results import PARTS
+from belated.sweep.results import PARTS, varied
 
 OPTION_COLUMNS: Final = PARTS[4:]
 """Names of the columns of the results that contain the options of a simulation."""
@@ -31,15 +30,6 @@ delay. A point is one expected delay. If all lines have fewer points, the figure
 Curves = Callable[[str], Columns]
 """Function that maps the id of a setting to a table with the columns seed, episode and regret. The
 table has one row per run of the setting and checkpoint."""
-
-
-def draw_study(runs: Columns, curves: Curves, folder: Path, *, command: str) -> list[Path]:
-    """Write all figures of a study as PDF and PNG in `folder`, and return the paths of the files.
-
-    The other parameters are those of `study_figures`.
-    """
-    figures = study_figures(runs, curves, command=command)
-    return [path for name, figure in figures for path in figure.save(folder / name)]
 
 
 def study_figures(
@@ -128,11 +118,6 @@ def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
     panels = final_panels(by_law, "mean_delay", titles, labels(by_law, columns))
     points = [line.x.size for lines in panels.values() for line in lines.values()]
     return panels if max(points, default=0) >= MIN_DELAYS_PER_LINE else {}
-
-
-def varied(runs: Columns, columns: Sequence[str] = PARTS) -> list[str]:
-    """Return those of `columns` that have more than one distinct value in `runs`."""
-    return [name for name in columns if name in runs and len(set(runs[name])) > 1]
 
 
 def labels(runs: Columns, columns: Sequence[str]) -> NDArray[Any]:

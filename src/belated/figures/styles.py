@@ -1,6 +1,5 @@
 """Colours, line styles, legend entries, notes and file output, shared by all figures."""
 
-import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
@@ -145,21 +144,6 @@ def figure_of(axes: Axes) -> Figure:
     """Return the whole figure that contains `axes`, even if the axes are part of a subfigure."""
     figure = axes.figure
     return figure if isinstance(figure, Figure) else figure.figure
-
-
-def add_command(figure: Figure, command: str, *, width: int) -> None:
-    """Write the command that reproduces a figure at the foot of the figure.
-
-    Parameters
-    ----------
-    figure : Figure
-        Figure to change.
-    command : str
-        Command line.
-    width : int
-        Maximum number of characters in a line of the wrapped text.
-    """
-    figure.supxlabel("\n".join(textwrap.wrap(command, width)), x=0.01, **FOOTER)
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:

@@ -5,6 +5,7 @@ its transition.
 """
 
 import math
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +20,7 @@ from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 
 from belated.episode import Bools, Floats
 from belated.exact.values import optimal_actions, optimal_table
-from belated.figures.styles import PALETTE, RC_PARAMS, add_command, figure_of, save_figure
+from belated.figures.styles import FOOTER, PALETTE, RC_PARAMS, figure_of, save_figure
 from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 
@@ -144,7 +145,8 @@ def build_figure(
     draw_states(axes, world, layout=layout, actions=actions)
     axes.set_title(title, loc="left")
     fit_figure(axes)
-    add_command(figure, command, width=COMMAND_LINE_CHARS)
+    lines = textwrap.wrap(command, COMMAND_LINE_CHARS)
+    figure.supxlabel("\n".join(lines), x=0.01, **FOOTER)
     return figure
 
 

@@ -9,13 +9,9 @@ from belated.check import check_integer
 from belated.episode import Shape
 from belated.mdp.model import MDP
 
-UP: Final = 0
-RIGHT: Final = 1
-DOWN: Final = 2
-LEFT: Final = 3
-
 MOVES: Final = ((-1, 0), (0, 1), (1, 0), (0, -1))
-"""Change of (row, column) for each action; consecutive entries are perpendicular moves."""
+"""Change of (row, column) for the actions up, right, down and left; consecutive entries
+are perpendicular moves."""
 
 Cell = tuple[int, int]
 

@@ -15,7 +15,7 @@ under independence the chance of any rejection is at most the level.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,22 +101,11 @@ def compare_groups(cohorts: Cohorts, name: str, labels: NDArray[Any]) -> Depende
         return DependenceTest(
             name, method, None, reason=f"there are not two groups of {MIN_GROUP} episodes"
         )
-    p = log_rank(cohorts.durations[used], cohorts.returned[used], groups).p
+    p = log_rank(cohorts.durations[used], cohorts.returned[used], groups)
     return DependenceTest(name, method, p, episodes=int(used.sum()))
 
 
-class LogRank(NamedTuple):
-    """Result of a log-rank test."""
-
-    statistic: float
-    """Chi-squared statistic."""
-    freedom: int
-    """Degrees of freedom: number of groups - 1."""
-    p: float
-    """Probability of such a statistic if all groups have the same distribution."""
-
-
-def log_rank(durations: Floats | Ints, returned: Bools, groups: Ints) -> LogRank:
+def log_rank(durations: Floats | Ints, returned: Bools, groups: Ints) -> float:
     """Test whether lateness is the same in all groups, some episodes being still in flight.
 
     At each time the returns of a group are compared with their expected number, given the returns
@@ -134,13 +123,14 @@ def log_rank(durations: Floats | Ints, returned: Bools, groups: Ints) -> LogRank
 
     Returns
     -------
-    LogRank
-        Statistic, degrees of freedom and p-value; p is 1 if nothing can differ.
+    float
+        p-value: probability of such differences if all groups have the same distribution; 1 if
+        nothing can differ.
 
     Examples
     --------
     >>> days = np.array([1, 2, 3, 4, 5, 6, 7, 8])
-    >>> log_rank(days, np.full(8, True), np.repeat([0, 1], 4)).p < 0.01
+    >>> log_rank(days, np.full(8, True), np.repeat([0, 1], 4)) < 0.01
     True
     """
     from scipy import stats
@@ -163,9 +153,9 @@ def log_rank(durations: Floats | Ints, returned: Bools, groups: Ints) -> LogRank
     covariance = np.diag(factor @ share) - (share * factor[:, None]).T @ share
     covariance = covariance[:-1, :-1]
     if not covariance.any():
-        return LogRank(0.0, count - 1, 1.0)
+        return 1.0
     statistic = float(excess @ np.linalg.pinv(covariance) @ excess)
-    return LogRank(statistic, count - 1, float(stats.chi2.sf(statistic, count - 1)))
+    return float(stats.chi2.sf(statistic, count - 1))
 
 
 def correlate_return(
@@ -230,7 +220,7 @@ def compare_cohorts(cohorts: Cohorts, number: int) -> list[DependenceTest]:
     for i, (one, other) in enumerate(pairwise(parts), start=1):
         used = np.concatenate([one, other])
         groups = np.repeat([0, 1], [one.size, other.size])
-        p = log_rank(cohorts.durations[used], cohorts.returned[used], groups).p
+        p = log_rank(cohorts.durations[used], cohorts.returned[used], groups)
         about = f"drift, cohort {i} to {i + 1}"
         tests.append(DependenceTest(about, "log-rank", p, episodes=used.size))
     return tests

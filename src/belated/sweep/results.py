@@ -2,7 +2,7 @@
 
 import reprlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -255,20 +255,20 @@ class Results:
         """Return HTML for notebooks: facts about the results, and a table of settings."""
         rows = self.summary()
         settings = rows["setting"].size
-        varied = varied_parts(rows)
+        parts = varied(rows)
         table = format_table(
             [
                 (
-                    *(str(rows[name][i]) for name in varied),
+                    *(str(rows[name][i]) for name in parts),
                     f"{rows['runs'][i]:,}",
                     f"{rows['mean_regret'][i]:,.4g}",
                     f"{rows['low'][i]:,.4g} to {rows['high'][i]:,.4g}",
                 )
                 for i in range(min(settings, MAX_LISTED_SETTINGS))
             ],
-            head=(*varied, "runs", "mean regret", "central 95%"),
+            head=(*parts, "runs", "mean regret", "central 95%"),
         )
-        common = {name: rows[name][0] for name in PARTS[:4] if name not in varied}
+        common = {name: rows[name][0] for name in PARTS[:4] if name not in parts}
         more = settings - MAX_LISTED_SETTINGS
         facts = {"folder": self.store.folder, "cells": f"{len(self.provenance):,}", **common}
         note = f"<p>{more:,} more settings: see summary().</p>" if more > 0 else ""
@@ -283,9 +283,9 @@ class Results:
         )
 
 
-def varied_parts(table: Columns) -> list[str]:
-    """Return the columns of `table` that distinguish settings and have more than one value."""
-    return [name for name in PARTS if name in table and len(set(table[name])) > 1]
+def varied(table: Mapping[str, np.ndarray], columns: Sequence[str] = PARTS) -> list[str]:
+    """Return those of `columns` that have more than one distinct value in `table`."""
+    return [name for name in columns if name in table and len(set(table[name])) > 1]
 
 
 def fill_masked(column: Any) -> np.ndarray:

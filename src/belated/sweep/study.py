@@ -102,11 +102,8 @@ class BaseEntry:
             raise TypeError
         named = BASE_NAMES.find(section["name"])
         options = {key: one for key, one in section.items() if key not in ("name", "label")}
-        for option in named.options:
-            if option in options:
-                raise ValueError(f"option {option!r} of base {named.name!r} is given twice.")
+        BASE_NAMES.build(named, options)
         options |= named.options
-        BASE_NAMES.parse(named.name, options)
         return cls(named.name, section.get("label", ""), tuple(sorted(options.items())))
 
     @property

@@ -40,7 +40,6 @@ LAZY_UPDATERS: Final = ("lazy:1", "lazy:10", "lazy:100")
 REGRET_FIGURE_MEANS: Final = (100, 300, 500)
 """Expected delays, in episodes, for which the paper has a figure of cumulative regret."""
 
-VARIANTS: Final = ("figures", "calibrated", "calibrated-with-delay", "literal")
 Variant = Literal["figures", "calibrated", "calibrated-with-delay", "literal"]
 
 CHECKPOINTS: Final = 200

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.figures.panels import PanelFigure, delay_figure, regret_figure
-from belated.figures.report import Section, citation, provenance, write_report
+from belated.figures.report import Section, citation, write_report
 from belated.figures.studies import episode_panels, final_panels, repeat_undelayed, take
 from belated.papers.howson2021.claims import Verdict, all_claims
 from belated.papers.howson2021.grid import (
@@ -96,7 +96,7 @@ class PaperReport:
         results : Results
             Results with one variant of the base.
         variant : str
-            Name of the variant, one of `belated.papers.howson2021.grid.VARIANTS`.
+            Name of the variant, one of the values of `belated.papers.howson2021.grid.Variant`.
         command : str
             Command that reproduces the results.
 
@@ -193,7 +193,7 @@ class PaperReport:
                     ],
                 ),
                 Section("Claims", text=CLAIM_RULE, tables=claim_tables(self.verdicts)),
-                provenance(self.facts()),
+                Section("Provenance", facts=self.facts()),
                 citation(),
             ],
         )
