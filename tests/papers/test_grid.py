@@ -1,13 +1,14 @@
 """The paper's experiments as data."""
 
 import hashlib
+from typing import get_args
 
 import pytest
 
 from belated.papers.howson2021.grid import (
     DELAY_SCALES_FILE,
     PRESETS,
-    VARIANTS,
+    Variant,
     cells,
     figures,
 )
@@ -16,7 +17,7 @@ from belated.sweep.cell import Cell
 from belated.sweep.study import read_study
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("variant", get_args(Variant))
 def test_the_grid_has_every_setting_once_and_no_delay_is_one_law(variant: str) -> None:
     made = cells(PRESETS["paper"], variant)  # type: ignore[arg-type]
     settings = {cell.setting for cell in made}
@@ -29,7 +30,7 @@ def test_the_grid_has_every_setting_once_and_no_delay_is_one_law(variant: str) -
 
 
 def test_explicit_exploration_in_the_figures_variant_runs_on_both_kinds_of_chains() -> None:
-    for variant in VARIANTS:
+    for variant in get_args(Variant):
         made = cells(PRESETS["quick"], variant)  # type: ignore[arg-type]
         settings = {cell.setting for cell in made}
         for cell in made:
