@@ -12,15 +12,6 @@ def install_command(extra: str) -> str:
     return f"pip install 'belated[{extra}]'"
 
 
-def missing_package(subject: str, package: str) -> str:
-    """Return the message that `subject` needs `package`, which no extra of belated installs.
-
-    >>> missing_package("A pandas data frame", "pandas")
-    'A pandas data frame needs pandas: pip install pandas.'
-    """
-    return f"{subject} needs {package}: pip install {package}."
-
-
 def missing_extra(subject: str, packages: str, extra: str) -> str:
     """Return the error message for packages that are required but not installed.
 

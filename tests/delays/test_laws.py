@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from belated.compiled import JIT, interpreted
+from belated.compiled import JIT, interpret
 from belated.delays import (
     NEVER,
     Law,
@@ -139,7 +139,7 @@ def test_geometric_delays_have_the_same_bits_without_compilation() -> None:
     u = GRID[:20_000]
     compiled, plain = np.empty_like(u), np.empty_like(u)
     module._fill_geometric_quantiles(-math.log1p(0.01), u, compiled)
-    interpreted(module._fill_geometric_quantiles)(-math.log1p(0.01), u, plain)
+    interpret(module._fill_geometric_quantiles)(-math.log1p(0.01), u, plain)
     assert np.array_equal(compiled, plain)
 
 

@@ -1,6 +1,5 @@
 """The published numbers, and ours beside them."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +12,7 @@ from belated.papers.howson2021.published import (
     PUBLISHED,
     compare,
     compare_shapes,
-    summarize,
+    find_errors,
 )
 from made_up_runs import MadeUp, columns
 
@@ -66,11 +65,9 @@ def test_equal_numbers_have_no_error():
     assert len(found) == sum(states in (5, 10) for states, *_ in PUBLISHED) + 1
     cells = [one for one in found if one.kind == "final"]
     assert all(one.error == 0 and one.seeds == 3 and one.comparable for one in cells)
-    result = summarize(cells)
-    assert result.cells == len(cells)
-    assert result.overall == 0
-    assert result.plateaus == 0
-    assert math.isnan(result.worst_plateau)
+    result = find_errors(cells)
+    assert result.selected == [0] * len(cells)
+    assert result.predicted == result.plateaus == []
 
 
 def test_errors_are_relative_to_the_published_number_and_averaged_without_their_sign():
@@ -80,9 +77,11 @@ def test_errors_are_relative_to_the_published_number_and_averaged_without_their_
     found = compare(*replace(EXACT, regret=regret, chains=(5,)).make())
     for one in found:
         assert one.error == pytest.approx(0.1 if one.updater == "active" else -0.2)
-    result = summarize(found)
+    result = find_errors(found)
     count = sum(one.updater == "active" for one in found)
-    assert result.overall == pytest.approx(0.2 - 0.1 * count / len(found))
+    assert sorted(result.selected + result.plateaus) == pytest.approx(
+        [0.1] * count + [0.2] * (len(found) - count)
+    )
 
 
 def test_the_band_is_the_central_95_percent_of_runs():
@@ -103,14 +102,8 @@ def test_runs_of_another_length_are_shown_but_not_summed_up():
     runs, curves = replace(EXACT, chains=(5, 20), episodes=10_000).make()
     found = compare(runs, curves)
     assert {one.states: one.comparable for one in found} == {5: True, 20: False}
-    assert summarize(found).cells == sum(one.states == 5 for one in found)
+    assert len(find_errors(found).selected) == sum(one.states == 5 for one in found)
     assert EPISODES == {5: 10_000, 10: 10_000, 20: 100_000, 30: 100_000}
-
-
-def test_nothing_to_compare_has_no_mean():
-    result = summarize([])
-    assert result.cells == 0
-    assert math.isnan(result.overall)
 
 
 def test_numbers_used_in_selection_and_predicted_ones_are_summed_up_apart():
@@ -122,11 +115,10 @@ def test_numbers_used_in_selection_and_predicted_ones_are_summed_up_apart():
 
     short = replace(EXACT, regret=regret, learners=PROPOSED_UPDATERS)
     long = replace(short, chains=(20, 30), episodes=100_000)
-    result = summarize(compare(columns([*short.rows(), *long.rows()]), short.make()[1]))
+    result = find_errors(compare(columns([*short.rows(), *long.rows()]), short.make()[1]))
     delayed = sum(states in (20, 30) and mean > 0 for states, *_, mean in PUBLISHED)
-    assert (result.selected_cells, result.predicted_cells) == (228 - delayed, delayed)
-    assert result.selected == pytest.approx(0.1)
-    assert result.predicted == pytest.approx(0.3)
+    assert result.selected == pytest.approx([0.1] * (228 - delayed))
+    assert result.predicted == pytest.approx([0.3] * delayed)
 
 
 def test_a_shape_does_not_depend_on_the_level():
@@ -199,9 +191,9 @@ def test_plateaus_are_compared_after_exploration():
     for one in found:
         assert one.error == pytest.approx(0.05)
         assert one.comparable
-    result = summarize(found)
-    assert (result.cells, result.plateaus) == (0, 4)
-    assert result.plateau == result.worst_plateau == pytest.approx(0.05)
+    result = find_errors(found)
+    assert result.selected == result.predicted == []
+    assert result.plateaus == pytest.approx([0.05] * 4)
 
 
 def test_a_plateau_at_an_episode_is_read_there():

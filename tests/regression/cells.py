@@ -117,5 +117,5 @@ CELLS: dict[str, Callable[[], Any]] = {
     "parts": partial(digested, with_parts),
     "corrected": partial(digested, corrected),
     **{f"study {name}": partial(of_study, name) for name in study_names()},
-    **{f"paper {variant}": partial(of_paper, variant) for variant in grid.VARIANTS},
+    **{f"paper {variant}": partial(of_paper, variant) for variant in get_args(grid.Variant)},
 }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.compiled import interpreted
+from belated.compiled import interpret
 from belated.episode import Shape
 from belated.theory import alpha_for, best_alpha, lazy_terms
 from belated.theory.alpha import minimize_bound
@@ -76,7 +76,7 @@ def test_alpha_decreases_with_the_mean_delay() -> None:
 
 @pytest.mark.plain
 def test_compiled_and_plain_give_the_same_bits() -> None:
-    plain = interpreted(alpha_for)
+    plain = interpret(alpha_for)
     for S, H, K in ((1, 1, 1), (5, 5, 10_000), (30, 30, 100_000), (30, 30, 10**8)):
         for base in BASES:
             terms = lazy_terms(Shape(S, 2, H), episodes=K, base=base, delta=0.05)

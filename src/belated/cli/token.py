@@ -6,6 +6,7 @@ from typing import Annotated, Final
 import typer
 
 from belated.cli.support.errors import database_errors, missing_packages, usage_errors
+from belated.cli.support.options import parse_option
 from belated.cli.support.stores import (
     DEFAULT_STORE,
     StoreOption,
@@ -52,7 +53,7 @@ def create(
         from belated.service.tokens import check_scopes, create_token
     with usage_errors("--scope"):
         scopes = check_scopes(scope)
-    lifetime_s = parse_option("--expires", expires)
+    lifetime_s = None if expires is None else parse_option("--expires", parse_duration, expires)
     with open_ledger(store) as ledger, database_errors():
         with usage_errors("--problem"):
             found = None if problem is None else ledger.problem(problem)
@@ -112,8 +113,8 @@ def roll(
     """
     with missing_packages():
         from belated.service.tokens import create_token
-    lifetime_s, overlap_s = parse_option("--expires", expires), parse_option("--overlap", overlap)
-    assert overlap_s is not None
+    lifetime_s = None if expires is None else parse_option("--expires", parse_duration, expires)
+    overlap_s = parse_option("--overlap", parse_duration, overlap)
     with open_existing(store) as ledger, database_errors(), usage_errors("TOKEN"):
         old = ledger.tokens.expire(token, after_s=overlap_s)
         if old is None or old.expires is None:
@@ -147,16 +148,6 @@ def revoke(
                 "see `belated token list`."
             )
     typer.echo(f"Token {token} is revoked.")
-
-
-def parse_option(option: str, text: str | None) -> int | None:
-    """Return the duration `text` in seconds; None if `text` is None.
-
-    Exit with a usage error if `text` is not a duration. The error message contains `option`, the
-    name of the option with this value.
-    """
-    with usage_errors(option):
-        return None if text is None else parse_duration(text)
 
 
 def parse_duration(text: str) -> int:

@@ -52,7 +52,7 @@ LIMIT_ERROR: Final = 2.0**-43
 """Distance of a probability from an entry of the table up to which its quantile is computed instead
 of read, because of rounding errors of at most 12 * 2**-53."""
 
-_BELOW_ONE: Final = math.nextafter(1.0, 0.0)
+BELOW_ONE: Final = math.nextafter(1.0, 0.0)
 
 QuantileFunction = Callable[[Floats], Floats]
 """Function that maps an array of probabilities in [0, 1] to an array of delays, elementwise."""
@@ -113,7 +113,7 @@ class Law:
         lost = u < self._never
         rest = np.zeros_like(u)
         np.divide(u - self._never, 1 - self._never, out=rest, where=~lost)
-        delays = self.quantiles(np.minimum(rest, _BELOW_ONE).ravel()).reshape(u.shape)
+        delays = self.quantiles(np.minimum(rest, BELOW_ONE).ravel()).reshape(u.shape)
         wrong = ~((delays >= 0) & (delays == np.floor(delays)))
         if wrong.any():
             raise ValueError(

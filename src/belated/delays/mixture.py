@@ -10,7 +10,7 @@ import numpy as np
 
 from belated.check import check_number
 from belated.delays.compound import check_pairs, format_entries
-from belated.delays.laws import NEVER, Law, check_law, constant, format_number
+from belated.delays.laws import BELOW_ONE, NEVER, Law, check_law, constant, format_number
 from belated.episode import Floats, Ints
 
 WEIGHT_TOLERANCE: Final = 1e-9
@@ -18,8 +18,6 @@ WEIGHT_TOLERANCE: Final = 1e-9
 
 ROUNDING: Final = 1e-15
 """Rounding error of a sum of probabilities."""
-
-_BELOW_ONE: Final = math.nextafter(1.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -29,11 +27,6 @@ class MixtureLaw(Law):
     weights: tuple[float, ...] = field(repr=False, kw_only=True)
     """Probability of each of `laws`."""
     laws: tuple[Law, ...] = field(repr=False, kw_only=True)
-
-    def quantile(self, p: float) -> float:
-        if not 0 <= p <= 1:
-            raise ValueError(f"p must lie in [0, 1], got {p}.")
-        return float(self.quantiles(np.array([p]))[0])
 
     def at(self, u: Floats) -> Ints:
         """Return the delay for each uniform random number in `u`, in an array of the same shape.
@@ -50,7 +43,7 @@ class MixtureLaw(Law):
         for i, (weight, law) in enumerate(zip(self.weights, self.laws, strict=True)):
             mine = part == i
             position = (u[mine] - (bounds[i] - weight)) / weight
-            delays[mine] = law.at(np.clip(position, 0.0, _BELOW_ONE))
+            delays[mine] = law.at(np.clip(position, 0.0, BELOW_ONE))
         return delays
 
     def _with_losses(self, probability: float, name: str) -> Self:

@@ -279,6 +279,8 @@ def bandit(means: Sequence[float] | NDArray[np.float64], *, rewards: Draws = "be
 
     Raises
     ------
+    TypeError
+        If `means` is not a list of numbers.
     ValueError
         If `means` is empty or contains a number outside [0, 1].
 
@@ -291,16 +293,6 @@ def bandit(means: Sequence[float] | NDArray[np.float64], *, rewards: Draws = "be
     >>> optimal_value(world)
     0.6
     """
-    values = check_means(means)
-    return MDP.dense(np.ones((1, values.size, 1)), values[None], horizon=1, reward_draws=rewards)
-
-
-def check_means(means: Sequence[float] | NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean rewards of the arms of a bandit as an array.
-
-    Raise TypeError if `means` is not a list of numbers, and ValueError if it is empty or contains a
-    number outside [0, 1].
-    """
     try:
         values = np.asarray(means, np.float64)
     except (TypeError, ValueError):
@@ -309,7 +301,7 @@ def check_means(means: Sequence[float] | NDArray[np.float64]) -> NDArray[np.floa
         raise ValueError(f"means must be a list of at least one number, got {means!r}.")
     for value in values[~((values >= 0) & (values <= 1))][:1]:
         raise ValueError(f"means must lie in [0, 1], got {value}.")
-    return values
+    return MDP.dense(np.ones((1, values.size, 1)), values[None], horizon=1, reward_draws=rewards)
 
 
 def parse_bandit(name: str) -> tuple[float, ...] | None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from belated.check import check_choice
-from belated.extras import missing_extra, missing_package
+from belated.extras import missing_extra
 from belated.html import describe, format_table
 from belated.sweep.store import TABLES, Columns, Store
 
@@ -183,7 +183,7 @@ class Results:
             package = import_module(library)
         except ImportError:
             raise ImportError(
-                f"{missing_package(f'A {library} data frame', library)} "
+                f"A {library} data frame needs {library}: pip install {library}. "
                 "runs() and curves() return arrays and need no other package."
             ) from None
         columns = self.sql(f"SELECT * FROM {name} ORDER BY {ROW_ORDER[name]}")

@@ -123,10 +123,6 @@ class Store:
         except (OSError, KeyError):
             return False
 
-    def ids(self) -> Iterator[str]:
-        """Yield the ids of all cells that have a provenance file, in sorted order."""
-        yield from file_ids(self.folder / "provenance", "json")
-
     def read_provenance(self) -> tuple[dict[str, Provenance], list[str]]:
         """Read all provenance files, and check the checksums of the Parquet files.
 
@@ -136,7 +132,7 @@ class Store:
         finished: dict[str, Provenance] = {}
         known = set()
         messages = []
-        for id in self.ids():
+        for id in file_ids(self.folder / "provenance", "json"):
             facts = self.provenance(id)
             if facts is None:
                 messages.append(f"{self.path('provenance', id)} is not a provenance file.")

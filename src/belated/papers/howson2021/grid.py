@@ -4,7 +4,6 @@ The grid is the set of all combinations of chain, delay law, expected delay and 
 """
 
 from dataclasses import dataclass
-from functools import cache
 from itertools import product
 from typing import Final, Literal
 
@@ -92,64 +91,47 @@ def cells(preset: Preset, variant: Variant) -> list[Cell]:
     Without delay, the four laws are equal, so their cells are included only once. The variant
     "figures" runs explicit exploration also on the chains with the suffix `PAID_RIGHT_SUFFIX`.
     """
+    scales = CalibratedScales(DELAY_SCALES_FILE)
     found: dict[str, Cell] = {}
     for states, law, mean, updater in product(CHAINS, LAWS, MEANS, LEARNERS):
         paid_right = variant == "figures" and updater == "explicit"
         for suffix in ("", PAID_RIGHT_SUFFIX) if paid_right else ("",):
+            world, base, delay = f"chain-{states}{suffix}", "ucbvi-bf", f"{law}:{mean}"
+            options: Options = ()
+            if variant == "figures":
+                base = "belated.papers.howson2021.base:Published"
+                options = (("ties", "random"),)
+            elif variant == "calibrated":
+                options = (("preset", "two_term"), ("scale", CALIBRATED_SCALES[states]))
+            elif variant == "calibrated-with-delay":
+                options = scales.options(world, base, (("preset", "two_term"),), delay)
             for seeds in seed_blocks(range(preset.seeds)):
-                cell = _build_cell(preset, variant, states, f"{law}:{mean}", updater, seeds, suffix)
+                cell = Cell(
+                    world=world,
+                    base=base,
+                    delay=normalize_delay(delay),
+                    updater=updater,
+                    episodes=preset.episodes[states],
+                    seeds=seeds,
+                    base_options=options,
+                    stages="pooled" if variant == "figures" else "each",
+                    points=CHECKPOINTS,
+                    label=variant,
+                )
                 found.setdefault(cell.id, cell)
     return list(found.values())
-
-
-def _build_cell(
-    preset: Preset,
-    variant: Variant,
-    states: int,
-    delay: str,
-    updater: str,
-    seeds: tuple[int, ...],
-    suffix: str,
-) -> Cell:
-    world, base = f"chain-{states}{suffix}", "ucbvi-bf"
-    options: Options = ()
-    if variant == "figures":
-        base = "belated.papers.howson2021.base:Published"
-        options = (("ties", "random"),)
-    elif variant == "calibrated":
-        options = (("preset", "two_term"), ("scale", CALIBRATED_SCALES[states]))
-    elif variant == "calibrated-with-delay":
-        options = _delay_scales().options(world, base, (("preset", "two_term"),), delay)
-    return Cell(
-        world=world,
-        base=base,
-        delay=normalize_delay(delay),
-        updater=updater,
-        episodes=preset.episodes[states],
-        seeds=seeds,
-        base_options=options,
-        stages="pooled" if variant == "figures" else "each",
-        points=CHECKPOINTS,
-        label=variant,
-    )
-
-
-@cache
-def _delay_scales() -> CalibratedScales:
-    return CalibratedScales(DELAY_SCALES_FILE)
 
 
 @dataclass(frozen=True)
 class Figure:
     """Description of a figure of the paper.
 
-    A figure of cumulative regret (kind "regret") has a panel for each law. A figure of delay
-    dependence (kind "delay") has a panel for each learner.
+    A figure of cumulative regret has a panel for each law. A figure of delay dependence has a panel
+    for each learner.
     """
 
     number: int  # number in the results folder, from 1, ordered by chain
     name: str  # file name without number and suffix
-    kind: Literal["regret", "delay"]
     states: int  # number of states of the chain
     mean: int | None  # expected delay in episodes; None in a figure of delay dependence
 
@@ -168,7 +150,7 @@ class Figure:
     @property
     def title(self) -> str:
         """Title of the figure, as in the paper's caption."""
-        if self.kind == "delay":
+        if self.mean is None:
             return f"Delay dependence (S = {self.states})"
         return f"Cumulative regret (S = {self.states}, E[τ] = {self.mean})"
 
@@ -180,7 +162,6 @@ def figures() -> list[Figure]:
     """
     found: list[Figure] = []
     for states, mean in product(CHAINS, (*REGRET_FIGURE_MEANS, None)):
-        kind: Literal["regret", "delay"] = "delay" if mean is None else "regret"
-        name = f"chain-{states}-{kind}" + ("" if mean is None else f"-{mean}")
-        found.append(Figure(len(found) + 1, name, kind, states, mean))
+        name = f"chain-{states}-" + ("delay" if mean is None else f"regret-{mean}")
+        found.append(Figure(len(found) + 1, name, states, mean))
     return found

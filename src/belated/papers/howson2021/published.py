@@ -12,11 +12,9 @@ compared: the data of the paper's figures are not published, and only final valu
 of explicit exploration were read from the figures.
 """
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
-from statistics import fmean
 from typing import Final, Literal
 
 import numpy as np
@@ -211,22 +209,16 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class ErrorSummary:
+class Errors:
     """Absolute relative errors of our results with respect to the published numbers.
 
     Only comparisons in which our runs have the same number of episodes as those of the paper are
-    included (attribute `comparable`). A mean or largest error of no comparison is NaN.
+    included (attribute `comparable`).
     """
 
-    cells: int  # number of final regrets
-    overall: float  # mean absolute relative error of the final regrets
-    selected_cells: int  # number of final regrets that were used to select the variant "figures"
-    selected: float  # their mean absolute relative error
-    predicted_cells: int  # number of all other final regrets
-    predicted: float  # their mean absolute relative error
-    plateaus: int  # number of plateaus
-    plateau: float  # mean absolute relative error of the plateaus
-    worst_plateau: float  # largest absolute relative error of a plateau
+    selected: list[float]  # of final regrets that were used to select the variant "figures"
+    predicted: list[float]  # of all other final regrets
+    plateaus: list[float]
 
 
 def compare(runs: Columns, curves: Curves) -> list[Comparison]:
@@ -302,33 +294,14 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Float
     return np.array(found if len(found) == len(ends) else [])
 
 
-def summarize(comparisons: Iterable[Comparison]) -> ErrorSummary:
-    """Return a summary of the errors of all `comparisons` whose attribute `comparable` is true.
-
-    In these comparisons, our runs have the same number of episodes as those of the paper.
-    """
+def find_errors(comparisons: Iterable[Comparison]) -> Errors:
+    """Return the errors of all `comparisons` whose attribute `comparable` is true."""
     errors: dict[tuple[str, bool], list[float]] = {}
     for row in comparisons:
         if row.comparable:
             errors.setdefault((row.kind, row.selected), []).append(abs(row.error))
-    selected, predicted = (errors.get(("final", used), []) for used in (True, False))
-    plateau = errors.get(("plateau", True), [])
-    return ErrorSummary(
-        cells=len(selected) + len(predicted),
-        overall=_mean(selected + predicted),
-        selected_cells=len(selected),
-        selected=_mean(selected),
-        predicted_cells=len(predicted),
-        predicted=_mean(predicted),
-        plateaus=len(plateau),
-        plateau=_mean(plateau),
-        worst_plateau=max(plateau, default=math.nan),
-    )
-
-
-def _mean(values: Sequence[float]) -> float:
-    """Return the mean of `values`, or NaN if `values` is empty."""
-    return fmean(values) if values else math.nan
+    kinds = ("final", True), ("final", False), ("plateau", True)
+    return Errors(*(errors.get(kind, []) for kind in kinds))
 
 
 @dataclass(frozen=True)

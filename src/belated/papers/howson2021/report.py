@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Final, Self
 
 import numpy as np
@@ -21,7 +22,7 @@ from belated.papers.howson2021.grid import (
     figures,
 )
 from belated.papers.howson2021.measurements import Measurements
-from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, summarize
+from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, find_errors
 from belated.papers.howson2021.tables import (
     CLAIM_RULE,
     SHAPE_TEXT,
@@ -200,27 +201,28 @@ class PaperReport:
 
     def agreement(self) -> str:
         """Return the paragraph of the report about the relative errors of our results."""
-        errors = summarize(self.comparisons)
-        if not errors.cells:
+        errors = find_errors(self.comparisons)
+        final = errors.selected + errors.predicted
+        if not final:
             return "No run is as long as the paper's, so no number can be compared."
         text = (
-            f"Mean absolute relative error over {errors.cells} published final regrets: "
-            f"{errors.overall:.1%}"
+            f"Mean absolute relative error over {len(final)} published final regrets: "
+            f"{fmean(final):.1%}"
         )
         if errors.plateaus:
             text += (
-                f"; over {errors.plateaus} plateaus of explicit exploration: {errors.plateau:.1%}, "
-                f"{errors.worst_plateau:.1%} at most"
+                f"; over {len(errors.plateaus)} plateaus of explicit exploration: "
+                f"{fmean(errors.plateaus):.1%}, {max(errors.plateaus):.1%} at most"
             )
         text += "."
         if self.variant == "figures":
             parts = [
-                f"over the {cells} values {kind}: {error:.1%}"
-                for kind, cells, error in (
-                    ("used to select this variant", errors.selected_cells, errors.selected),
-                    ("that it predicts", errors.predicted_cells, errors.predicted),
+                f"over the {len(found)} values {kind}: {fmean(found):.1%}"
+                for kind, found in (
+                    ("used to select this variant", errors.selected),
+                    ("that it predicts", errors.predicted),
                 )
-                if cells
+                if found
             ]
             text += (
                 f" Mean absolute relative error of the final regrets {'; '.join(parts)}. Selection "
