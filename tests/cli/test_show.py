@@ -5,7 +5,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from belated.cli.show import show
+from belated.cli.worlds import show
 
 app = typer.Typer(rich_markup_mode=None)
 app.command()(show)

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 import belated as bl
 from belated.episode import Bools, Floats
 from belated.survival.dependence import Cohorts, compare_cohorts, compare_groups, correlate_return
-from belated.survival.estimate import estimate_delay
+from belated.survival.estimate import DelayEstimate
+from belated.survival.kaplan_meier import kaplan_meier
 
 EPISODES = 300
 MEAN_H = 20.0
@@ -36,7 +37,7 @@ def covered(seed: int, *, bands: str = "log-log") -> Bools:
     ages = rng.uniform(0, 3 * MEAN_H, EPISODES)
     delays = rng.exponential(MEAN_H, EPISODES)
     back = delays <= ages
-    estimate = estimate_delay(np.minimum(delays, ages), back, unit="seconds", bands=bands)  # type: ignore[arg-type]
+    estimate = DelayEstimate("seconds", kaplan_meier(np.minimum(delays, ages), back, bands=bands))  # type: ignore[arg-type]
     found = []
     for p in (0.25, 0.5, 0.75):
         _, low, high = estimate.not_back(-MEAN_H * np.log(1 - p))

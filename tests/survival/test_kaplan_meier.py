@@ -9,7 +9,7 @@ from scipy import stats
 
 from belated.episode import Bools, Floats
 from belated.survival.duration_counts import DurationCounts, group_of, largest_in
-from belated.survival.estimate import estimate_delay, estimate_from_counts, never_share
+from belated.survival.estimate import DelayEstimate, estimate_from_counts, never_share
 from belated.survival.kaplan_meier import kaplan_meier
 from survival.cohorts import covered
 
@@ -86,7 +86,7 @@ def test_counts_in_groups_give_the_estimate_of_the_episodes() -> None:
         counts.add_one(delay)
     ours = estimate_from_counts(DurationCounts.restore(counts.snapshot()), ages)
     back = np.repeat([True, False], [500, 90])
-    theirs = estimate_delay(np.concatenate([delays, ages]), back)
+    theirs = DelayEstimate("episodes", kaplan_meier(np.concatenate([delays, ages]), back))
     small = ours.km.times < 128
     np.testing.assert_allclose(ours.km.survival[small], theirs.km.survival[: small.sum()])
     assert ours.median == theirs.median
@@ -121,7 +121,7 @@ def test_after_a_short_follow_up_the_share_cannot_be_told_yet(mean: int, episode
     for seed in range(40):
         delays = np.random.default_rng(seed).geometric(1 / mean, episodes)
         ages = np.arange(episodes)
-        estimate = estimate_delay(np.minimum(delays, ages), delays <= ages)
+        estimate = DelayEstimate("episodes", kaplan_meier(np.minimum(delays, ages), delays <= ages))
         told += estimate.never.is_known
         if not estimate.never.is_known:
             assert estimate.never.share is None
@@ -137,7 +137,7 @@ def test_if_all_are_back_no_share_never_returns_up_to_its_uncertainty() -> None:
 
 
 def test_without_any_return_nothing_can_be_told() -> None:
-    estimate = estimate_delay(np.arange(5), np.full(5, False))
+    estimate = DelayEstimate("episodes", kaplan_meier(np.arange(5), np.full(5, False)))
     assert not estimate.never.is_known
     assert estimate.never.high == 1
     assert math.isinf(estimate.median.value)

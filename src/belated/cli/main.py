@@ -21,10 +21,9 @@ from belated.cli.ledger import ledger
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
 from belated.cli.serve import serve
-from belated.cli.show import show
 from belated.cli.sweep import sweep
 from belated.cli.token import token
-from belated.cli.worlds import worlds
+from belated.cli.worlds import show, worlds
 
 app = typer.Typer(
     name="belated",

@@ -1,11 +1,36 @@
-"""`belated worlds`: list the named worlds."""
+"""`belated worlds` lists the named worlds, and `belated show` describes one of them."""
 
-from typing import TYPE_CHECKING
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from belated.cli.support.errors import require_packages, usage_errors
+from belated.cli.support.output import build_table, prepare_figure_path, print_table
+
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table
+
+    from belated.episode import Bools
+    from belated.mdp.model import MDP
     from belated.mdp.worlds import NamedWorld
+
+MAX_POLICY_STATES: Final = 20
+"""Maximum number of states for which the optimal policy is printed as a table."""
+
+MAX_GRID_CELLS: Final = 400
+"""Maximum number of cells of a grid for which the optimal policy is printed."""
+
+MAX_POLICY_COLUMNS: Final = 24
+"""Maximum number of columns of a printed policy. Each column is a range of steps."""
+
+END: Final = "■"
+"""Symbol of a terminal state."""
+
+ARROWS: Final = {"left": "←", "right": "→", "up": "↑", "down": "↓"}
 
 
 def worlds() -> None:
@@ -17,7 +42,6 @@ def worlds() -> None:
     """
     from rich.text import Text
 
-    from belated.cli.support.output import build_table, print_table
     from belated.mdp.worlds import WORLD_FAMILIES, MissingExtraError, example_worlds
 
     table = build_table(["World"], ("S", "A", "H", "V*", "Successors", "Most"))
@@ -50,3 +74,175 @@ def format_numbers(named: "NamedWorld") -> list[str]:
     most = np.diff(world.ptr).max()
     counts = (f"{count:,}" for count in (S, A, H))
     return [*counts, f"{optimal_value(world):.4g}", f"{world.succ.size:,}", f"{most:,}"]
+
+
+def show(
+    world: Annotated[
+        str, typer.Argument(help="Name of the world, such as chain-5; see `belated worlds`.")
+    ],
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a drawing of a small world to this file, as PDF and PNG.", dir_okay=False
+        ),
+    ] = None,
+) -> None:
+    """Describe one world and its optimal policy.
+
+    Example: belated show riverswim-6 --plot riverswim.pdf
+    """
+    from belated.mdp.worlds import parse_name
+
+    with usage_errors("WORLD"):
+        named = parse_name(world)
+        mdp = named.build()
+    if plot is not None:
+        require_packages("--plot", "figures", "matplotlib")
+        from belated.figures.worlds import check_drawable, draw_world
+
+        with usage_errors("--plot"):
+            check_drawable(mdp, named.layout)
+        plot = prepare_figure_path("plot", plot)
+    pattern, description = named.family.pattern, named.family.description
+    typer.echo(f"{named.name}{'' if pattern == named.name else f' ({pattern})'}: {description}")
+    print_table(build_fact_table(named, mdp))
+    print_policy(named, mdp)
+    if plot is not None:
+        with usage_errors("--plot"):
+            files = draw_world(
+                mdp,
+                plot,
+                title=named.name,
+                command=shlex.join(["belated", "show", named.name, "--plot", str(plot)]),
+                layout=named.layout,
+                actions=named.family.action_names,
+            )
+        for file in files:
+            typer.echo(file)
+
+
+def build_fact_table(named: "NamedWorld", world: "MDP") -> "Table":
+    """Return a table of the properties of `world`: a name and a value in each row.
+
+    `named` is the parsed name of `world`, with its source and the names of its actions.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    from belated.exact.values import optimal_value
+    from belated.mdp.summary import summary
+
+    facts = {**summary(world), "V*": f"{optimal_value(world):.6g}", "source": named.family.source}
+    if named.family.action_names:
+        facts["actions"] = ", ".join(
+            f"{a} {name}" for a, name in enumerate(named.family.action_names)
+        )
+    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
+    for name, value in facts.items():
+        table.add_row(name, Text(value))
+    return table
+
+
+def print_policy(named: "NamedWorld", world: "MDP") -> None:
+    """Print the optimal policy of `world`, or a note if the policy is too large to print.
+
+    `named` is the parsed name of `world`, with its layout and the names of its actions.
+    """
+    from belated.exact.values import optimal_actions
+
+    S, H = world.shape.states, world.shape.horizon
+    max_states = MAX_GRID_CELLS if isinstance(named.layout, tuple) else MAX_POLICY_STATES
+    optimal = optimal_actions(world) if max_states >= S else None
+    playable = world.shape.playable
+    legend = "· where all are equally good"
+    if world.shape.terminal:
+        legend += f", {END} where the episode ends"
+    if optimal is not None and isinstance(named.layout, tuple):
+        typer.echo(f"Optimal first actions ({legend}):\n")
+        columns, names = named.layout[1], named.family.action_names
+        symbols = [action_symbol(optimal[0, s], playable[0, s], names) for s in range(S)]
+        for first in range(0, S, columns):
+            typer.echo(f"  {' '.join(symbols[first : first + columns])}")
+    elif optimal is not None and len(step_ranges(optimal)) <= MAX_POLICY_COLUMNS:
+        typer.echo(f"Optimal actions by step ({legend}):")
+        print_table(build_policy_table(optimal, playable, named.family.action_names))
+    else:
+        typer.echo(f"The optimal policy is too large to print: {S} states, {H} steps.")
+
+
+def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
+    """Return the ranges of steps in which the optimal actions are the same.
+
+    `optimal`, of shape (H, S, A), says whether each action is optimal at each step in each state.
+    A range is a pair (first step, last step) of consecutive steps, numbered from 0, at which the
+    same actions are optimal in every state.
+
+    >>> import numpy as np
+    >>> step_ranges(np.array([[[True, False]], [[True, False]], [[True, True]]]))
+    [(0, 1), (2, 2)]
+    """
+    changes = [h for h in range(1, len(optimal)) if (optimal[h] != optimal[h - 1]).any()]
+    return list(zip([0, *changes], [h - 1 for h in (*changes, len(optimal))], strict=True))
+
+
+def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> "Table":
+    """Return a table of optimal actions, with a row for each state.
+
+    The table has a column for each range of consecutive steps with the same optimal actions.
+
+    Parameters
+    ----------
+    optimal : array of bool, shape (H, S, A)
+        Whether each action is optimal at each step and state.
+    playable : array of bool, shape (H, S, A)
+        Whether each action can be played; False for all actions of a terminal state.
+    actions : sequence of str
+        Names of the actions; empty if the actions have no names.
+
+    Returns
+    -------
+    Table
+        The table.
+    """
+    ranges = step_ranges(optimal)
+    titles = [f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in ranges]
+    table = build_table(["State"], titles)
+    for s in range(optimal.shape[1]):
+        symbols = (action_symbol(optimal[h, s], playable[h, s], actions) for h, _ in ranges)
+        table.add_row(str(s), *symbols)
+    return table
+
+
+def action_symbol(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> str:
+    """Return a symbol for the first optimal action in a state.
+
+    Parameters
+    ----------
+    optimal, playable : array of bool, shape (A,)
+        Whether each action is optimal, and whether it can be played. In a terminal state, no action
+        can be played.
+    actions : sequence of str
+        Names of the actions; empty if the actions have no names.
+
+    Returns
+    -------
+    str
+        An arrow for the names left, right, up and down, otherwise the number of the action; · if
+        there are several actions and all are optimal, and `END` in a terminal state.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> every = np.array([True, True])
+    >>> action_symbol(np.array([False, True]), every, ("left", "right"))
+    '→'
+    >>> action_symbol(every, every, ()), action_symbol(every, ~every, ())
+    ('·', '■')
+    """
+    if not playable.any():
+        return END
+    a = int(optimal.argmax())
+    if playable.sum() > 1 and optimal[playable].all():
+        return "·"
+    return ARROWS.get(actions[a], str(a)) if actions else str(a)

@@ -19,23 +19,21 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from belated.figures.curves import (
-    LEGEND_CHAR_IN,
-    LEGEND_HANDLE_IN,
-    draw_band,
-    leave_room_for_markers,
-    start_at_zero,
-)
 from belated.figures.names import wrap
 from belated.figures.styles import (
     FOOTER,
     LAW_PALETTE,
+    LEGEND_CHAR_IN,
+    LEGEND_HANDLE_IN,
     PALETTE,
     RC_PARAMS,
     LineStyle,
+    draw_band,
     hollow_marker,
+    leave_room_for_markers,
     line_styles,
     save_figure,
+    start_at_zero,
 )
 from belated.simulation.run import Run
 from belated.sweep.bands import Band, Panels, Points, axis_limit, band, line_names

@@ -14,7 +14,6 @@ from belated.check import check_choice
 from belated.episode import Policy
 from belated.exact.values import optimal_table
 from belated.figures import policies, studies, worlds
-from belated.figures.curves import LEGEND_TITLE, new_axes, plot_lines
 from belated.figures.names import (
     base_name,
     delay_name,
@@ -26,10 +25,13 @@ from belated.figures.names import (
 from belated.figures.panels import PanelFigure
 from belated.figures.styles import (
     DASHES,
+    LEGEND_TITLE,
     PALETTE,
     RC_PARAMS,
     LineStyle,
     line_styles,
+    new_axes,
+    plot_lines,
     two_way_styles,
 )
 from belated.mdp.model import MDP

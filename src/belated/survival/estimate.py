@@ -26,13 +26,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from belated.check import check_choice
-from belated.episode import Bools, Floats, Ints
+from belated.episode import Floats, Ints
 from belated.survival.duration_counts import DurationCounts, group_of, largest_in
 from belated.survival.kaplan_meier import (
-    Bands,
     Estimate,
     KaplanMeier,
-    kaplan_meier,
     kaplan_meier_of_counts,
 )
 
@@ -90,7 +88,9 @@ class DelayEstimate:
     Unlike a mean over what has come back, it is not biased by the episodes that have not, as long
     as lateness does not depend on when an episode was opened.
 
-    >>> estimate = estimate_delay(np.array([2, 5, 5, 9]), np.array([True, True, True, False]))
+    >>> from belated.survival.kaplan_meier import kaplan_meier
+    >>> back = np.array([True, True, True, False])
+    >>> estimate = DelayEstimate("episodes", kaplan_meier(np.array([2, 5, 5, 9]), back))
     >>> estimate.median
     Estimate(value=5.0, low=2.0, high=inf)
     """
@@ -140,8 +140,10 @@ class DelayEstimate:
     @cached_property
     def complete_age(self) -> float | None:
         """Age by which 99 % of the feedback that returns at all is back; None if not known yet."""
-        age = complete_age(self.km, self.never)
-        return None if age is None else age / self.scale
+        share = self.never.share or 0.0  # 0 if it cannot be told yet
+        if share >= 1:
+            return None
+        return finite(self.quantile((1 - NEGLIGIBLE_SHARE) * (1 - share)).value)
 
     def law(self, tail: Tail = "never", *, name: str | None = None) -> "Law":
         """Return the estimate as a delay law to simulate with.
@@ -242,37 +244,6 @@ class DelayEstimate:
         }
 
 
-def estimate_delay(
-    durations: Floats | Ints,
-    returned: Bools,
-    *,
-    unit: Unit = "episodes",
-    confidence: float = 0.95,
-    bands: Bands = "log-log",
-) -> DelayEstimate:
-    """Estimate the distribution of the delay from single episodes.
-
-    Parameters
-    ----------
-    durations : array
-        Delay of each episode that is back, and age of each other one, in `unit`.
-    returned : array of bool
-        Whether the feedback of each episode is back.
-    unit : {"episodes", "seconds"}
-        Unit of `durations`.
-    confidence, bands
-        As in `kaplan_meier`.
-
-    Returns
-    -------
-    DelayEstimate
-        The estimate.
-    """
-    return DelayEstimate(
-        unit, kaplan_meier(durations, returned, confidence=confidence, bands=bands)
-    )
-
-
 def estimate_from_counts(
     delays: DurationCounts, ages: Ints, *, unit: Unit = "episodes", scale: float = 1.0
 ) -> DelayEstimate:
@@ -347,20 +318,6 @@ def never_share(km: KaplanMeier) -> NeverShare:
     if last < MAX_LAST_SHARE * followed and _expected_after(km, last, followed) >= MIN_EXPECTED:
         return NeverShare(*share, followed, last)
     return NeverShare(None, 0.0, share.high, followed, last)
-
-
-def complete_age(km: KaplanMeier, never: NeverShare) -> float | None:
-    """Return the age by which 99 % of the feedback that returns at all is back, in units of `km`.
-
-    `never` is the share of episodes whose feedback never returns. If it cannot be told yet, the
-    result is the age by which 99 % of all feedback is back. Returns None if there is no such age so
-    far.
-    """
-    share = never.share or 0.0
-    if share >= 1:
-        return None
-    age = km.quantile((1 - NEGLIGIBLE_SHARE) * (1 - share)).value
-    return age if math.isfinite(age) else None
 
 
 def _followed(km: KaplanMeier) -> float:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from belated.check import check_integer
 from belated.survival.dependence import Cohorts, DependenceTest, all_tests
-from belated.survival.estimate import DelayEstimate, Tail, Unit, estimate_delay
-from belated.survival.kaplan_meier import Bands
+from belated.survival.estimate import DelayEstimate, Tail, Unit
+from belated.survival.kaplan_meier import Bands, kaplan_meier
 from belated.survival.records import DelayRecords, HasDelayRecords, records_of, records_of_rows
 
 if TYPE_CHECKING:
@@ -204,8 +204,8 @@ def lateness(
         raise ValueError(f"level must lie between 0 and 1, got {level}.")
     found = _find_records(records, opened, returned, now, returns, groups, unit)
     estimates = {
-        unit: estimate_delay(
-            durations, found.returned, unit=unit, confidence=confidence, bands=bands
+        unit: DelayEstimate(
+            unit, kaplan_meier(durations, found.returned, confidence=confidence, bands=bands)
         )
         for unit, durations in found.durations.items()
     }

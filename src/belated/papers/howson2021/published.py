@@ -15,6 +15,7 @@ of explicit exploration were read from the figures.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
@@ -57,71 +58,8 @@ The point without delay is included. Points that could not be read from the figu
 EPISODES: Final = PRESETS["paper"].episodes
 """Map from the number of states of a chain to the number of episodes K in its published figures."""
 
-READINGS: Final = """
- S  learner   law           0   100   200   300   400   500
- 5  active    constant    139     -     -     -     -   545
- 5  active    uniform       -   170   190   199   201   221
- 5  active    poisson       -   207   303   360   420   520
- 5  active    geometric     -   161   171   185   193   204
- 5  lazy:100  constant    142     -     -     -     -   531
- 5  lazy:100  uniform       -     -   185   199   210   223
- 5  lazy:100  poisson       -   207   290   352   433   506
- 5  lazy:100  geometric     -   159   169   185   196   202
- 5  lazy:10   constant    145     -     -     -     -   516
- 5  lazy:10   uniform       -     -   204   214   230   252
- 5  lazy:10   poisson       -   207   288   337   431   535
- 5  lazy:10   geometric     -   171   189   199   215   220
- 5  lazy:1    constant    205     -     -     -     -   566
- 5  lazy:1    poisson       -     -     -     -     -   540
- 5  lazy:1    geometric     -   232   261   275   317   326
-10  active    constant    442     -     -     -     -   915
-10  active    uniform       -     -   523   558   584   612
-10  active    poisson       -   538   656   730   885   957
-10  active    geometric     -   479   492   510   525   536
-10  lazy:100  constant    442     -     -     -     -   927
-10  lazy:100  uniform       -     -   530   567   604   613
-10  lazy:100  poisson       -   546   650   756   875   947
-10  lazy:100  geometric     -   480   500   523   534   548
-10  lazy:10   constant    464     -     -     -     -   965
-10  lazy:10   uniform       -     -   575   627   654   669
-10  lazy:10   poisson       -   569   677   748   909   923
-10  lazy:10   geometric     -   514   551   565   580   610
-10  lazy:1    constant    669     -     -     -     -  1090
-10  lazy:1    poisson       -     -     -     -     -  1058
-10  lazy:1    geometric     -   709   782   800   842   836
-20  active    constant   1520     -     -     -     -  2520
-20  active    uniform       -  1612  1650  1710  1754  1767
-20  active    poisson       -  1695  1869  2080  2269  2516
-20  active    geometric     -  1567  1605  1631  1661  1678
-20  lazy:100  constant   1517     -     -     -     -  2465
-20  lazy:100  uniform       -     -  1679  1714  1770  1793
-20  lazy:100  poisson       -  1695  1892  2078  2287  2500
-20  lazy:100  geometric     -  1592  1627  1663  1679  1698
-20  lazy:10   constant   1593     -     -     -     -  2580
-20  lazy:10   uniform       -     -  1789  1845  1921  1976
-20  lazy:10   poisson       -  1795  1951  2186  2346  2556
-20  lazy:10   geometric     -  1681  1744  1774  1816  1833
-20  lazy:1    constant   2235     -     -     -     -  3065
-20  lazy:1    poisson       -     -     -     -     -  3147
-20  lazy:1    geometric     -  2356  2476  2518  2537  2549
-30  active    constant   3104     -     -     -     -  4695
-30  active    uniform       -  3256  3310  3383  3425  3504
-30  active    poisson       -  3389  3674  3995  4292  4650
-30  active    geometric     -  3201  3244  3280  3322  3341
-30  lazy:100  constant   3116     -     -     -     -  4665
-30  lazy:100  uniform       -     -  3356  3449  3490  3554
-30  lazy:100  poisson       -  3414  3706  3999  4303  4636
-30  lazy:100  geometric     -  3242  3274  3338  3385  3414
-30  lazy:10   constant   3305     -     -     -     -  4790
-30  lazy:10   uniform       -     -  3571  3649  3740  3838
-30  lazy:10   poisson       -  3578  3857  4117  4448  4825
-30  lazy:10   geometric     -  3412  3487  3545  3656  3714
-30  lazy:1    constant   4744     -     -     -     -  6634
-30  lazy:1    uniform       -     -     -     -     -  5451
-30  lazy:1    poisson       -     -     -     -     -  6451
-30  lazy:1    geometric     -  4732  5134  4890  5146  5159
-"""
-"""Table, as text, of the mean regrets after K episodes that were read from the published figures.
+READINGS: Final = Path(__file__).with_name("published.txt")
+"""File with a table of the mean regrets after K episodes, read from the published figures.
 
 A row has the number of states S, the learner, the delay law, and the regret at each value of E[tau]
 from 0 to 500. A dash marks a value that could not be read. Regret without delay is in the rows of
@@ -139,7 +77,7 @@ def _parse_readings(text: str) -> dict[tuple[int, str, str, int], float]:
     }
 
 
-PUBLISHED: Final = _parse_readings(READINGS)
+PUBLISHED: Final = _parse_readings(READINGS.read_text(encoding="utf-8"))
 """Map from (number of states, updater, law, E[tau]) to the published final regret.
 
 It contains all values that could be read from the figures.
