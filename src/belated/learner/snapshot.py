@@ -100,10 +100,10 @@ def restore_problem(
     Raises
     ------
     ValueError
-        If the format of the snapshot is not `FORMAT`, or if the base or the updater is not built in
-        and is not given as an argument.
+        If the format of the snapshot is neither `FORMAT` nor 4, or if the base or the updater is
+        not built in and is not given as an argument.
     """
-    if saved.get("format") != FORMAT:
+    if saved.get("format") not in (4, FORMAT):
         raise ValueError(
             f"The snapshot must have format {FORMAT}, got {saved.get('format')!r}; it was saved by "
             "another version of belated."
@@ -138,7 +138,7 @@ def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerSta
     """
     empty = empty_state(problem)
     arrays: Arrays = {}
-    collect("state", saved, arrays)
+    collect("state", saved if "own" in saved else _with_own_state(saved), arrays)
     if problem.updater.lazy_alpha() is None:  # older snapshots end at SINCE_PLAN
         numbers = arrays["state.numbers"]
         missing = max(0, empty.numbers.size - numbers.size)
@@ -151,6 +151,19 @@ def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerSta
     state = empty._replace(**parts)
     check_learner(state, problem)
     return state
+
+
+def _with_own_state(saved: dict[str, Any]) -> dict[str, Any]:
+    """Return a state of format 4 with what Q-learning then kept in fields of its own."""
+    memory, inbox = saved["memory"], saved["inbox"]
+    own = {
+        "numbers": np.concatenate([memory[name] for name in ("n", "total", "squares", "beta")]),
+        "queue": np.column_stack([inbox[name] for name in ("row", "successor", "reward")]),
+        "queued": inbox["used"],
+    }
+    if len(memory["n"]) == 0:  # of another base
+        own["queue"] = np.zeros((0, 0))
+    return {**saved, "own": own}
 
 
 def _to_dict(part: Any) -> Any:
