@@ -16,7 +16,8 @@ import time
 from types import FrameType
 from typing import Any
 
-os.environ["NUMBA_DISABLE_JIT"] = "1"
+if __name__ == "__main__":  # not where the module is only imported, to look for doctests
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
 
 import belated as bl
 
