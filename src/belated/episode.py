@@ -5,7 +5,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -385,14 +385,10 @@ class Policy:
         if S > MAX_LISTED_STATES:
             return describe("Policy", facts)
         texts = np.where(explored, "random", self.actions.astype(str))
-        first = [h for h in range(H) if h == 0 or (texts[h] != texts[h - 1]).any()]
-        if len(first) > MAX_LISTED_STEPS:
+        steps = equal_steps(texts)
+        if len(steps) > MAX_LISTED_STEPS:
             return describe("Policy", facts)
-        last = [*(h - 1 for h in first[1:]), H - 1]
-        steps = [
-            f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in zip(first, last, strict=True)
-        ]
-        rows = [[str(s), *(texts[h, s] for h in first)] for s in range(S)]
+        rows = [[str(s), *(texts[h, s] for h in steps.values())] for s in range(S)]
         table = format_table(rows, head=["state", *(f"step {step}" for step in steps)])
         return describe("Policy", facts, format_details("Actions", table))
 
@@ -415,3 +411,18 @@ class Policy:
 
 def _marks(mask: Bools | None) -> Bools:
     return mask if mask is not None and mask.any() else np.zeros(0, np.bool_)
+
+
+def equal_steps(table: NDArray[Any]) -> dict[str, int]:
+    """Return the ranges of steps at which the rows of `table`, one for each step, are the same.
+
+    The result maps each range as text, with steps numbered from 1, to its first step, from 0.
+
+    >>> equal_steps(np.array([[0, 1], [0, 1], [1, 1]]))
+    {'1-2': 0, '3': 2}
+    """
+    first = [h for h in range(len(table)) if h == 0 or (table[h] != table[h - 1]).any()]
+    ends = [*first[1:], len(table)]
+    return {
+        f"{a + 1}" if b == a + 1 else f"{a + 1}-{b}": a for a, b in zip(first, ends, strict=True)
+    }

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from belated.papers.howson2021.claims import CLAIMS, all_claims
+from belated.papers.howson2021.claims import all_claims
 from belated.papers.howson2021.claims.learners import CONVERGED, optimal_chain_value
-from belated.papers.howson2021.claims.verdict import format_outcome, judge_claim
+from belated.papers.howson2021.claims.verdict import CLAIMS, format_outcome, judge_claim
 from belated.papers.howson2021.evidence import Evidence
 from belated.papers.howson2021.grid import LEARNERS
 from made_up_runs import COST, LEVEL, SLOPE, MadeUp, columns

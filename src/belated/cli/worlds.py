@@ -149,6 +149,7 @@ def print_policy(named: "NamedWorld", world: "MDP") -> None:
 
     `named` is the parsed name of `world`, with its layout and the names of its actions.
     """
+    from belated.episode import equal_steps
     from belated.exact.values import optimal_actions
 
     S, H = world.shape.states, world.shape.horizon
@@ -164,26 +165,11 @@ def print_policy(named: "NamedWorld", world: "MDP") -> None:
         symbols = [action_symbol(optimal[0, s], playable[0, s], names) for s in range(S)]
         for first in range(0, S, columns):
             typer.echo(f"  {' '.join(symbols[first : first + columns])}")
-    elif optimal is not None and len(step_ranges(optimal)) <= MAX_POLICY_COLUMNS:
+    elif optimal is not None and len(equal_steps(optimal)) <= MAX_POLICY_COLUMNS:
         typer.echo(f"Optimal actions by step ({legend}):")
         print_table(build_policy_table(optimal, playable, named.family.action_names))
     else:
         typer.echo(f"The optimal policy is too large to print: {S} states, {H} steps.")
-
-
-def step_ranges(optimal: "Bools") -> list[tuple[int, int]]:
-    """Return the ranges of steps in which the optimal actions are the same.
-
-    `optimal`, of shape (H, S, A), says whether each action is optimal at each step in each state.
-    A range is a pair (first step, last step) of consecutive steps, numbered from 0, at which the
-    same actions are optimal in every state.
-
-    >>> import numpy as np
-    >>> step_ranges(np.array([[[True, False]], [[True, False]], [[True, True]]]))
-    [(0, 1), (2, 2)]
-    """
-    changes = [h for h in range(1, len(optimal)) if (optimal[h] != optimal[h - 1]).any()]
-    return list(zip([0, *changes], [h - 1 for h in (*changes, len(optimal))], strict=True))
 
 
 def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> "Table":
@@ -205,11 +191,12 @@ def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[s
     Table
         The table.
     """
-    ranges = step_ranges(optimal)
-    titles = [f"{a + 1}" if a == b else f"{a + 1}-{b + 1}" for a, b in ranges]
-    table = build_table(["State"], titles)
+    from belated.episode import equal_steps
+
+    steps = equal_steps(optimal)
+    table = build_table(["State"], list(steps))
     for s in range(optimal.shape[1]):
-        symbols = (action_symbol(optimal[h, s], playable[h, s], actions) for h, _ in ranges)
+        symbols = (action_symbol(optimal[h, s], playable[h, s], actions) for h in steps.values())
         table.add_row(str(s), *symbols)
     return table
 

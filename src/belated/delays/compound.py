@@ -5,21 +5,10 @@ own name contains a comma or an equals sign is in parentheses.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from belated.delays.laws import FORMS, Law, never, parse
 from belated.names import parse_value
-
-EXAMPLES: Final = {
-    "never": "never:0.1:poisson:30",
-    "mixture": "mixture:0.2=constant:0,0.8=geometric:100",
-    "weekly": "weekly:7:geometric:20",
-    "by_time": "by_time:100=geometric:10,20=outage",
-    "by_action": "by_action:0=constant:5,1=geometric:100",
-    "by_state": "by_state:0:3=constant:5,else=geometric:100",
-    "by_return": "by_return:0=constant:5,0.5=geometric:100",
-}
-"""Examples in error messages, by the first word of the name."""
 
 
 def format_entries(keys: Iterable[str], laws: Iterable[Law | str]) -> str:
@@ -119,7 +108,5 @@ def _is_number(value: Any) -> bool:
 
 def _reject(text: str) -> NoReturn:
     """Raise ValueError because `text` does not have the form that its first word requires."""
-    head = text.partition(":")[0]
-    raise ValueError(
-        f"delay must have the form {FORMS[head]}, such as {EXAMPLES[head]}, got {text!r}."
-    )
+    form, example = FORMS[text.partition(":")[0]]
+    raise ValueError(f"delay must have the form {form}, such as {example}, got {text!r}.")

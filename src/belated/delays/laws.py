@@ -379,17 +379,19 @@ LAWS: Final[dict[str, Callable[..., Law]]] = {
 Register a new law here."""
 
 FORMS: Final = {
-    "never": "never:PROBABILITY:DELAY",
-    "mixture": "mixture:WEIGHT=DELAY,...",
-    "weekly": "weekly:DAY[/WEEK]:DELAY",
-    "by_time": "by_time:EPISODES=DELAY,...",
-    "by_action": "by_action:[STEP:]ACTION=DELAY,...",
-    "by_state": "by_state:STEP:STATE=DELAY,...",
-    "by_return": "by_return:RETURN=DELAY,...",
+    "never": ("never:PROBABILITY:DELAY", "never:0.1:poisson:30"),
+    "mixture": ("mixture:WEIGHT=DELAY,...", "mixture:0.2=constant:0,0.8=geometric:100"),
+    "weekly": ("weekly:DAY[/WEEK]:DELAY", "weekly:7:geometric:20"),
+    "by_time": ("by_time:EPISODES=DELAY,...", "by_time:100=geometric:10,20=outage"),
+    "by_action": ("by_action:[STEP:]ACTION=DELAY,...", "by_action:0=constant:5,1=geometric:100"),
+    "by_state": ("by_state:STEP:STATE=DELAY,...", "by_state:0:3=constant:5,else=geometric:100"),
+    "by_return": ("by_return:RETURN=DELAY,...", "by_return:0=constant:5,0.5=geometric:100"),
 }
-"""Forms of the names of laws that are made of other laws, by their first word."""
+"""Form and example of the names of laws that are made of other laws, by their first word."""
 
-LAW_NAMES: Final[Names[Law]] = Names("delay", (Law,), "a Law", LAWS, forms=FORMS.values())
+LAW_NAMES: Final[Names[Law]] = Names(
+    "delay", (Law,), "a Law", LAWS, forms=[form for form, _ in FORMS.values()]
+)
 """Parser of texts that name a delay law, except those of `FORMS`."""
 
 

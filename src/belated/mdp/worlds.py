@@ -15,6 +15,7 @@ MDP(states=6, actions=2, horizon=20, homogeneous, 22 successors)
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from typing import Final, Literal
 
@@ -162,54 +163,44 @@ def example_worlds() -> list[NamedWorld]:
     return [parse_name(family.example) for family in WORLD_FAMILIES]
 
 
-LEFT_RIGHT: Final = ("left", "right")
-GYMNASIUM: Final = ("gymnasium", "gym")
+_row = partial(WorldFamily, action_names=("left", "right"), layout=lambda _: "row")
+_of_gymnasium = partial(WorldFamily, requires=("gymnasium", "gym"))
 
 WORLD_FAMILIES: Final = (
-    WorldFamily(
+    _row(
         pattern="chain-S",
         example="chain-30",
         description="S states in a row, S steps; only the last state gives a reward.",
         source="Osband and Van Roy 2017; Howson et al. 2023",
         build=chain,
-        action_names=LEFT_RIGHT,
-        layout=lambda _: "row",
     ),
-    WorldFamily(
+    _row(
         pattern="chain-S-right",
         example="chain-30-right",
         description="The chain, in which only action right in the last state gives a reward.",
         source="Osband and Van Roy 2017; Howson et al. 2023",
         build=lambda S: chain(S, reward_on="state_right"),
-        action_names=LEFT_RIGHT,
-        layout=lambda _: "row",
     ),
-    WorldFamily(
+    _row(
         pattern="riverswim-S",
         example="riverswim-6",
         description="S states along a river, 20 steps; the large reward is upstream.",
         source="Strehl and Littman 2008; Osband et al. 2013",
         build=riverswim,
-        action_names=LEFT_RIGHT,
-        layout=lambda _: "row",
     ),
-    WorldFamily(
+    _row(
         pattern="deep-sea-N",
         example="deep-sea-10",
         description="N columns, N steps down; one path of 2^N leads to the treasure.",
         source="Osband et al. 2019 and 2020",
         build=deep_sea,
-        action_names=LEFT_RIGHT,
-        layout=lambda _: "row",
     ),
-    WorldFamily(
+    _row(
         pattern="deep-sea-N-noisy",
         example="deep-sea-10-noisy",
         description="The deep sea with random moves and Bernoulli rewards.",
         source="Osband et al. 2019 and 2020",
         build=lambda size: deep_sea(size, noisy=True),
-        action_names=LEFT_RIGHT,
-        layout=lambda _: "row",
     ),
     WorldFamily(
         pattern="garnet-S-A-B[-SEED][-H]",
@@ -236,7 +227,7 @@ WORLD_FAMILIES: Final = (
         layout=lambda *_: "row",
         parse=parse_bandit,
     ),
-    WorldFamily(
+    _of_gymnasium(
         pattern="frozen-lake-4x4",
         example="frozen-lake-4x4",
         description="A slippery lake with holes, 100 steps.",
@@ -244,9 +235,8 @@ WORLD_FAMILIES: Final = (
         build=lambda: from_gymnasium("FrozenLake-v1", horizon=100),
         action_names=("left", "down", "right", "up"),
         layout=lambda: (4, 4),
-        requires=GYMNASIUM,
     ),
-    WorldFamily(
+    _of_gymnasium(
         pattern="frozen-lake-8x8",
         example="frozen-lake-8x8",
         description="A larger slippery lake with holes, 200 steps.",
@@ -254,9 +244,8 @@ WORLD_FAMILIES: Final = (
         build=lambda: from_gymnasium("FrozenLake8x8-v1", horizon=200),
         action_names=("left", "down", "right", "up"),
         layout=lambda: (8, 8),
-        requires=GYMNASIUM,
     ),
-    WorldFamily(
+    _of_gymnasium(
         pattern="cliff-walking",
         example="cliff-walking",
         description="A walk along a cliff that costs 1 per step and 100 per fall, 20 steps.",
@@ -264,16 +253,14 @@ WORLD_FAMILIES: Final = (
         build=lambda: from_gymnasium("CliffWalking-v1", horizon=20),
         action_names=("up", "right", "down", "left"),
         layout=lambda: (4, 12),
-        requires=GYMNASIUM,
     ),
-    WorldFamily(
+    _of_gymnasium(
         pattern="taxi",
         example="taxi",
         description="A passenger to pick up and drop off in a city of 5 x 5 cells, 200 steps.",
         source="Gymnasium, Taxi-v4",
         build=lambda: from_gymnasium("Taxi-v4", horizon=200),
         action_names=("down", "up", "right", "left", "pick up", "drop off"),
-        requires=GYMNASIUM,
     ),
     WorldFamily(
         pattern="icu-sepsis[-A]",

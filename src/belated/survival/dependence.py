@@ -12,7 +12,7 @@ estimate. The p-values of all tests together are adjusted by the method of Holm 
 under independence the chance of any rejection is at most the level.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -247,40 +247,6 @@ def adjust(tests: Sequence[DependenceTest]) -> tuple[DependenceTest, ...]:
 def _p(test: DependenceTest) -> float:
     assert test.p is not None
     return test.p
-
-
-def all_tests(
-    cohorts: Cohorts,
-    groups: Mapping[str, NDArray[Any]],
-    returns: Floats | None,
-    *,
-    cohort_count: int,
-    seed: int,
-) -> tuple[DependenceTest, ...]:
-    """Make all tests that the data permit, and adjust their p-values.
-
-    Parameters
-    ----------
-    cohorts : Cohorts
-        The episodes, in order of opening.
-    groups : mapping
-        Group of each episode by name of the grouping; None where it is unknown.
-    returns : array, optional
-        Return of each episode, NaN where it is unknown.
-    cohort_count : int
-        Number of cohorts that are compared for drift.
-    seed : int
-        Seed of the bootstrap.
-
-    Returns
-    -------
-    tuple of DependenceTest
-        The tests, including those that cannot be made yet.
-    """
-    tests = [compare_groups(cohorts, name, labels) for name, labels in groups.items()]
-    if returns is not None:
-        tests.append(correlate_return(cohorts, returns, seed=seed))
-    return adjust(tests + compare_cohorts(cohorts, cohort_count))
 
 
 def _number_groups(labels: NDArray[Any]) -> Ints:

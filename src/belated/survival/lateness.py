@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.check import check_integer
-from belated.survival.dependence import Cohorts, DependenceTest, all_tests
+from belated.survival.dependence import (
+    Cohorts,
+    DependenceTest,
+    adjust,
+    compare_cohorts,
+    compare_groups,
+    correlate_return,
+)
 from belated.survival.estimate import DelayEstimate, Tail, Unit
 from belated.survival.kaplan_meier import Bands, kaplan_meier
 from belated.survival.records import DelayRecords, HasDelayRecords, records_of, records_of_rows
@@ -214,13 +221,11 @@ def lateness(
     if found.ages:
         age = main.complete_age
         complete = None if age is None else found.ages[found.unit] >= age
-        tests = all_tests(
-            Cohorts(found.durations[found.unit], found.returned, complete),
-            found.groups,
-            found.returns,
-            cohort_count=cohorts,
-            seed=seed,
-        )
+        every = Cohorts(found.durations[found.unit], found.returned, complete)
+        made = [compare_groups(every, name, labels) for name, labels in found.groups.items()]
+        if found.returns is not None:
+            made.append(correlate_return(every, found.returns, seed=seed))
+        tests = adjust(made + compare_cohorts(every, cohorts))
     return Lateness(estimates["episodes"], estimates.get("seconds"), tests, level)
 
 

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from belated.figures.panels import PanelFigure, delay_figure, regret_figure
 from belated.figures.report import Section, citation, write_report
 from belated.figures.studies import episode_panels, final_panels, repeat_undelayed, take
-from belated.papers.howson2021.claims import Verdict, all_claims
+from belated.papers.howson2021.claims import all_claims
+from belated.papers.howson2021.claims.verdict import Verdict
 from belated.papers.howson2021.grid import (
     LAWS,
     LEARNERS,

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from belated.figures.report import Table, Value
-from belated.papers.howson2021.claims import Verdict
+from belated.papers.howson2021.claims.verdict import Verdict
 from belated.papers.howson2021.grid import CHAINS, LEARNERS, figures
 from belated.papers.howson2021.published import Comparison, compare_shapes
 from belated.papers.statistics import Interval

@@ -1,24 +1,11 @@
 """Claims of the paper, each tested against the results of the runs."""
 
 # The order of these imports is the order of the claims.
-from belated.papers.howson2021.claims import learners  # noqa: I001
-from belated.papers.howson2021.claims import delays, measured, lemmas
-from belated.papers.howson2021.claims.verdict import CLAIMS, Claim, Detail, Verdict
+from belated.papers.howson2021.claims import learners, delays, measured, lemmas  # noqa: F401, I001
+from belated.papers.howson2021.claims.verdict import CLAIMS, Verdict
 from belated.papers.howson2021.evidence import Curves, Evidence
 from belated.papers.howson2021.measurements import Measurements
 from belated.sweep.store import Columns
-
-__all__ = [
-    "CLAIMS",
-    "Claim",
-    "Detail",
-    "Verdict",
-    "all_claims",
-    "delays",
-    "learners",
-    "lemmas",
-    "measured",
-]
 
 
 def all_claims(
