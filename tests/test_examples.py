@@ -13,7 +13,6 @@ import belated as bl
 from belated.mdp.classics import riverswim
 
 FOLDER = Path(__file__).parents[1] / "examples"
-SCRIPTS = sorted(path.stem for path in FOLDER.glob("*.py"))
 README = (FOLDER / "README.md").read_text(encoding="utf-8")
 
 

@@ -72,25 +72,6 @@ def test_a_uniform_is_53_bits_at_its_address(
     assert 0 <= drawn < 1
 
 
-@pytest.mark.plain
-def test_a_uniform_is_a_pure_function_of_its_address() -> None:
-    addresses = [
-        (seed, stream, k, h)
-        for seed in (0, 7)
-        for stream in STREAMS
-        for k in (1, 2)
-        for h in (0, 1)
-    ]
-    forth = [uniform(*address) for address in addresses]
-    back = [uniform(*address) for address in reversed(addresses)]
-    assert forth == back[::-1]
-    assert len(set(forth)) == len(addresses)
-
-
-def test_the_streams_have_numbers_of_their_own() -> None:
-    assert len(set(STREAMS)) == len(STREAMS)
-
-
 def draws(
     count: int, *, seed: int = 1, stream: int = 1, episode: int = 0, step: int = 0
 ) -> np.ndarray:

@@ -13,7 +13,6 @@ from belated.worklist import (
     empty_worklist,
     members,
     put,
-    put_members,
     take,
 )
 
@@ -59,19 +58,3 @@ def test_a_worklist_is_one_stack_of_different_items_for_each_group(script: list[
         assert members(worklist).tolist() == held
         absent_items = np.flatnonzero(worklist.after == ABSENT).tolist()
         assert sorted(held + absent_items) == list(range(ITEMS))
-
-
-@given(st.integers(1, 5), st.integers(1, 6), st.data())
-def test_members_put_back_are_in_the_groups_they_came_from(
-    groups: int, size: int, data: st.DataObject
-) -> None:
-    """The groups are ranges of equal size, as stages are of rows."""
-    items = data.draw(st.sets(st.integers(0, groups * size - 1)))
-    worklist = empty_worklist(groups=groups, items=groups * size)
-    for item in data.draw(st.permutations(sorted(items))):
-        put(worklist, item // size, item)
-    restored = empty_worklist(groups=groups, items=groups * size)
-    put_members(restored, members(worklist))
-    for group, restored_group in zip(groups_of(worklist), groups_of(restored), strict=True):
-        assert set(group) == set(restored_group)
-    assert members(restored).tolist() == sorted(items)

@@ -187,12 +187,3 @@ def test_wrong_usage_leaves_with_2_and_a_sentence(words: list[str], message: str
     result = typed("--port", "0", *words)
     assert result.exit_code == 2
     assert message in result.output
-
-
-def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
-    script = "import sys; sys.modules['fastapi'] = None; from belated.cli.main import main; main()"
-    words = [sys.executable, "-c", script, "demo", "--port", "0"]
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.endswith(": pip install 'belated[service]'.\n")
-    assert len(done.stderr.splitlines()) == 1

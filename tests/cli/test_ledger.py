@@ -4,8 +4,6 @@ import json
 import shutil
 import sqlite3
 import stat
-import subprocess
-import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from typer.testing import CliRunner
 import ledger_samples as samples
 from belated.cli.ledger import ledger as app
 from belated.ledger import Corrected, Feedback, Ledger, schema
-from belated.ledger.audit import TABLES, copy
+from belated.ledger.audit import TABLES
 from belated.ledger.clients import StoredResponse
 from belated.online.host import Host
 from databases import postgres, postgres_url
@@ -229,22 +227,6 @@ def test_a_backup_of_a_ledger_that_is_not_sound_is_made_and_leaves_with_1(
     assert contents(address(tmp_path / "saved.db")) == contents(address(file))
 
 
-def test_a_copy_that_fails_leaves_with_1_and_no_file(
-    played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fails(source: Ledger, target: Ledger) -> dict[str, int]:
-        copy(source, target)
-        raise RuntimeError("The copy of table events must have 7 rows, got 6.")
-
-    monkeypatch.setattr("belated.cli.support.existing_ledger.copy", fails)
-    done = call("backup", "--store", address(played), tmp_path / "saved.db")
-    assert (done.exit_code, done.stderr) == (
-        1,
-        "The copy of table events must have 7 rows, got 6.\n",
-    )
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_event_that_is_missing_cannot_be_copied(file: Path, tmp_path: Path) -> None:
     of = schema.events
     tamper(file, sa.delete(of).where(of.c.seq == first(file, "feedback")))
@@ -412,58 +394,6 @@ def test_wrong_usage_leaves_with_2_and_a_sentence(
     assert sentence.format(**known) in done.stderr
     left = {one.name for one in tmp_path.iterdir()} - {"empty-shm", "empty-wal"}
     assert sorted(left) == before
-
-
-@pytest.mark.parametrize("words", [["verify"], ["restore", "x"], ["export", "x"]])
-def test_a_missing_extra_is_told_in_one_sentence(words: list[str], tmp_path: Path) -> None:
-    script = (
-        "import sys; sys.modules['sqlalchemy'] = None; "
-        "from belated.cli.ledger import ledger; ledger()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, *words],
-        capture_output=True,
-        cwd=tmp_path,
-        text=True,
-    )
-    assert done.returncode == 1
-    assert "pip install 'belated[service]'" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_it_loads_nothing_heavy_before_a_command_runs() -> None:
-    script = (
-        "import sys, belated.cli.ledger; "
-        "print(sorted({'numpy', 'sqlalchemy', 'fastapi', 'duckdb', 'rich'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert done.stdout == "[]\n", done.stderr
-
-
-@pytest.mark.parametrize(
-    ("words", "title"),
-    [
-        (["verify", "--store", "{store}"], "Verifying"),
-        (["verify", "--store", "{store}", "--problem", "shop"], "Verifying"),
-        (["backup", "--store", "{store}", "{tmp}/saved.db"], "Copying"),
-        (["export", "--store", "{store}", "{tmp}/events"], "Exporting"),
-        (["export", "--store", "{store}", "--problem", "shop", "{tmp}/events"], "Exporting"),
-    ],
-)
-def test_long_work_tells_how_far_it_is_and_comes_to_its_end(
-    words: list[str], title: str, played: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("belated.progress.SHOW_AFTER_S", -1.0)
-    monkeypatch.setattr("belated.progress.LINE_EVERY_S", -1.0)
-    done = call(*(word.format(tmp=tmp_path, store=address(played)) for word in words))
-    assert done.exit_code == 0
-    lines = done.stderr.splitlines()
-    assert all(line.startswith(f"{title}: ") for line in lines)
-    *_, before, last, end = (line.split() for line in lines)
-    total = last[3]
-    assert before[1:4] == [f"{int(total.replace(',', '')) - 1:,}", "of", total]
-    assert last[1:4] == [total, "of", total]
-    assert end[1:4] == [total, "rows", "in"]
 
 
 def test_a_problem_is_archived_and_unarchived(file: Path) -> None:

@@ -146,29 +146,6 @@ def test_the_table_of_a_study_fits_the_terminal(
     assert head.rstrip().endswith(last or "Optimism held")
 
 
-def test_a_base_that_is_not_optimistic_is_not_judged_by_its_optimism(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    path = study_file(tmp_path)
-    path.write_text(path.read_text().replace('["ucrl2"]', '["ucrl2", "psrl"]'))
-    assert call(monkeypatch, "sweep", path, "--out", tmp_path / "out") == 0
-    printed = capsys.readouterr().out
-    rows = [line.split() for line in printed.splitlines()]
-    judged = {row[0]: row[-1] for row in rows if row and row[0] in ("ucrl2", "psrl")}
-    assert judged == {"ucrl2": "3", "psrl": "-"}
-    assert "Optimism: - for psrl, which is not designed to be optimistic.\n" in printed
-
-
-def test_a_wrong_study_leaves_with_2_and_a_sentence(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = study_file(tmp_path)
-    path.write_text(path.read_text().replace("lazy:10", "lazzy:10"))
-    assert call(monkeypatch, "sweep", path) == 2
-    assert "study.toml: key 'updaters'" in capsys.readouterr().err
-
-
 def study_file(folder: Path) -> Path:
     """A study of a few runs."""
     path = folder / "study.toml"

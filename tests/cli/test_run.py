@@ -1,15 +1,11 @@
 import json
 import shlex
-import sys
-from math import inf
 
 import pytest
 from typer.testing import CliRunner
 
 import belated as bl
 from belated.cli.main import app
-from belated.cli.support.options import format_value, parse_base_options
-from belated.names import parse_value
 from belated.simulation import many
 from belated.simulation.many import Interrupted
 
@@ -171,13 +167,7 @@ def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--base", "fly"], "'--base': base must be one of "),
-        (["--base", "nowhere:Base"], "'--base': base 'nowhere:Base' cannot be imported"),
-        (["--base", "ucrl2", "--world", "x"], "'--world': world must be one of "),
-        (["--base", "ucrl2", "--updater", "lazy"], "'--updater': updater 'lazy' needs alpha, "),
         (["--base", "ucrl2", "--updater", "lazy:0"], "'--updater': alpha must be at least 1 "),
-        (["--base", "ucrl2", "--delay", "x"], "'--delay': delay must be one of constant:MEAN, "),
-        (["--base", "ucrl2", "--stages", "x"], "'--stages': stages must be one of "),
         (
             ["--base", "ucrl2", "--option", "scale=-1"],
             "'--base': scale must be finite and at least 0, got -1.",
@@ -206,28 +196,6 @@ def test_wrong_usage_leaves_with_2_and_a_sentence(arguments, sentence, monkeypat
     assert done.exit_code == 2
     assert done.stdout == ""
     assert sentence in done.stderr
-
-
-def test_a_file_where_a_folder_should_be_is_wrong_usage(tmp_path):
-    taken = tmp_path / "taken"
-    taken.write_text("")
-    for option in ("--figure", "--report"):
-        done = call(
-            *TINY,
-            "--base",
-            "ucrl2",
-            option,
-            taken / "file.html" if option == "--report" else taken / "file",
-        )
-        assert done.exit_code == 2
-        assert f"'{option}': {taken} cannot be used: " in done.stderr
-
-
-def test_a_report_without_jinja2_is_refused_before_anything_runs(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "jinja2", None)
-    done = call(*TINY, "--base", "ucrl2", "--report", tmp_path / "report.html")
-    assert done.exit_code == 2
-    assert "'--report': A report needs Jinja2: pip install 'belated[report]'." in done.stderr
 
 
 def test_what_cannot_run_is_said_after_what_could():
@@ -271,20 +239,6 @@ def test_ctrl_c_before_anything_finished_prints_nothing(monkeypatch):
     done = call(*TINY, "--base", "ucrl2", "--json")
     assert (done.exit_code, done.stdout) == (130, "")
     assert done.stderr == "Interrupted: 0 of 3 runs were finished.\n"
-
-
-@pytest.mark.parametrize("value", [3, -1, 0.001, inf, True, False, "two_term", "H-h"])
-def test_an_option_reads_back_as_it_was(value):
-    read = parse_value(format_value(value))
-    assert (type(read), read) == (type(value), value)
-
-
-def test_a_later_option_wins_and_a_module_may_have_dots():
-    texts = ["scale=1", "a.b:C.scale=2", "note=x=y"]
-    assert parse_base_options(texts, ["a.b:C", "ucrl2"]) == {
-        "a.b:C": {"scale": 2, "note": "x=y"},
-        "ucrl2": {"scale": 1, "note": "x=y"},
-    }
 
 
 def test_a_delay_may_depend_on_what_is_played():

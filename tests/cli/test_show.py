@@ -1,5 +1,4 @@
 import re
-import sys
 
 import pytest
 import typer
@@ -105,10 +104,3 @@ def test_wrong_usage_leaves_with_2_and_a_sentence(arguments, sentence, tmp_path,
     assert done.stdout == ""
     assert sentence in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_missing_extra_is_told_in_a_sentence(monkeypatch):
-    monkeypatch.setitem(sys.modules, "gymnasium", None)
-    done = call("frozen-lake-4x4")
-    assert done.exit_code == 2
-    assert "needs gymnasium: pip install 'belated[gym]'" in done.stderr

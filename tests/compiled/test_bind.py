@@ -238,7 +238,6 @@ def scaled(x, y):
 
 
 OFFSET = 0.1
-UNHASHABLE = pytest.mark.plain  # a callable global that has no hash
 
 
 @kernel

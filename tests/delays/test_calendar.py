@@ -1,4 +1,4 @@
-"""Laws that depend on the calendar: delays, mean and quantiles, and their declaration."""
+"""Laws that depend on the calendar: delays, mean and quantiles."""
 
 import math
 from typing import Any
@@ -50,55 +50,7 @@ def test_mean_and_quantiles_are_those_of_a_period() -> None:
     assert weekly(bl.delays.never(0.5, otherwise=bl.delays.constant(2))).mean == math.inf
 
 
-def test_a_law_with_a_calendar_runs_alike_in_both_engines() -> None:
-    setting: dict[str, Any] = {"base": bl.UCRL2(scale=0.1), "updater": bl.Lazy(3), "episodes": 100}
-    runs = [
-        bl.simulate(
-            bl.chain(4), **setting, delay=weekly(bl.delays.geometric(5)), engine=engine, every=1
-        )
-        for engine in ("compiled", "reference")
-    ]
-    np.testing.assert_array_equal(runs[0].regret, runs[1].regret)
-    assert runs[0].updates <= 100 // 7
-
-
-SHARES = np.array([5, 5, 5, 5, 5, 5, 19, 7, 7, 7]) / 70
 """Probabilities of the delays 0 .. 9 of `Mixed` on all days together."""
-
-
-def quantiles(p: Any) -> Any:
-    """Return the quantiles of the delays of `Mixed` on all days together."""
-    return np.searchsorted(np.cumsum(SHARES) - 1e-12, p).clip(0, 9).astype(float)
-
-
-def uniform_quantiles(p: Any) -> Any:
-    return np.clip(np.ceil(10 * p) - 1, 0, 9)
-
-
-class Mixed(bl.Law):
-    """Law with delays uniform on 0 .. 9, at least 6 on two of seven days."""
-
-    stationary = False
-
-    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Any:
-        law = bl.Law("uniform", 4.5, uniform_quantiles)
-        delays = law.draw(seed=seed, episodes=episodes, first=first, step=step)
-        weekend = (first + np.arange(episodes)) % 7 < 2
-        return np.where(weekend, np.maximum(delays, 6), delays)
-
-
-def test_a_subclass_that_declares_its_calendar_passes() -> None:
-    check_law(Mixed("mixed", float(SHARES @ np.arange(10)), quantiles))
-
-
-class Silent(Mixed):
-    stationary = True
-
-
-def test_a_subclass_that_does_not_declare_its_calendar_is_rejected() -> None:
-    message = r"gives one in 7 episodes another distribution.*must set stationary=False\."
-    with pytest.raises(AssertionError, match=message):
-        check_law(Silent("silent", float(SHARES @ np.arange(10)), quantiles))
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from belated.compiled import JIT, interpret
 from belated.delays import (
     NEVER,
     Law,
@@ -23,7 +22,6 @@ from belated.delays import (
     poisson,
     uniform,
 )
-from belated.delays import laws as module
 from belated.randomness import DELAY
 from belated.randomness import uniform as uniform_at
 
@@ -61,11 +59,6 @@ def test_share_of_uniforms_up_to_a_delay_is_its_distribution_function(law: Law) 
     delays = law.at(GRID)
     for j, share in enumerate(np.cumsum(PMF[law.name])):
         assert np.array_equal(delays <= j, share > GRID)
-
-
-@pytest.mark.parametrize("law", WITH_PMF, ids=lambda law: law.name)
-def test_mean_of_a_law_is_that_of_its_probabilities(law: Law) -> None:
-    assert np.dot(J, PMF[law.name]) == pytest.approx(law.mean, abs=1e-4)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
@@ -132,15 +125,6 @@ def test_each_delay_is_the_quantile_at_its_own_address() -> None:
     u = [uniform_at(np.uint64(2**64 - 1), DELAY, i, 0) for i in range(1, 21)]  # type: ignore[arg-type]
     assert np.array_equal(drawn, law.at(np.array(u)))
     assert not np.array_equal(drawn, law.draw(seed=0, episodes=20))
-
-
-@pytest.mark.skipif(not JIT, reason="nothing is compiled")
-def test_geometric_delays_have_the_same_bits_without_compilation() -> None:
-    u = GRID[:20_000]
-    compiled, plain = np.empty_like(u), np.empty_like(u)
-    module._fill_geometric_quantiles(-math.log1p(0.01), u, compiled)
-    interpret(module._fill_geometric_quantiles)(-math.log1p(0.01), u, plain)
-    assert np.array_equal(compiled, plain)
 
 
 def test_feedback_never_returns_with_the_given_probability() -> None:

@@ -52,13 +52,6 @@ def test_the_estimated_value_is_the_mean_return_of_a_policy_that_was_always_play
     assert lateness_bias.estimated_value(world, policy, [good, good, good, bad]) == 0.75
 
 
-def test_episodes_are_counted_late_if_their_law_says_so() -> None:
-    world, law = bl.chain(2), bl.delays.by_return([0.5], ["constant:0", "constant:9"])
-    good = Episode(1, [0, 1, 1], [1, 1], [0.0, 1.0])
-    bad = Episode(2, [0, 0, 1], [1, 1], [0.0, 0.0])
-    assert lateness_bias.delays_of(law, [good, bad], world, 0).tolist() == [9, 0]
-
-
 def test_pooled_averages_are_over_all_steps_and_nothing_follows_a_terminal_state() -> None:
     to_the_end = np.array([[[0.5, 0.5]], [[0.0, 1.0]]])  # state 1 is terminal
     world = bl.MDP.dense(to_the_end, [[0.2], [0.0]], horizon=2, terminal=[1])

@@ -146,13 +146,6 @@ def test_study_files_on_a_page_are_valid(page: str, tmp_path: Path) -> None:
             assert list(read_study(tmp_path / "study.toml").cells())
 
 
-def test_the_targets_of_make_on_the_pages_exist() -> None:
-    makefile = (ROOT / "Makefile").read_text()
-    for path in PAGES:
-        for target in re.findall(r"(?:^|`)make ([a-z-]+)\b", path.read_text(), re.MULTILINE):
-            assert re.search(rf"^{target}:", makefile, re.MULTILINE), (path.name, target)
-
-
 def test_the_first_study_runs_as_printed(tmp_path: Path) -> None:
     page = (DOCS / "run-a-study.md").read_text()
     [study] = re.findall(r"```toml\n# (first\.toml)\n(.*?)```", page, re.DOTALL)

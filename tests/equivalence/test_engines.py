@@ -234,24 +234,6 @@ def test_a_longer_run_gives_the_same_bits(
     assert one.max_missing > 30
 
 
-@pytest.mark.parametrize("base", [bl.PSRL(), bl.QLearning(scale=0.01)], ids=lambda base: base.name)
-def test_every_way_chooses_the_same_alphas_for_bases_without_a_bound(base: Any) -> None:
-    """They take the alpha of the widest bonus, which is finite in long runs only."""
-    given: dict[str, Any] = {
-        "base": base,
-        "updater": bl.Lazy("auto"),
-        "delay": bl.delays.geometric(5),
-        "episodes": 2000,
-        **KINDS["late rewards by step"],
-    }
-    one = bl.simulate(bl.chain(2), engine="reference", **given)
-    other = bl.simulate(bl.chain(2), engine="compiled", **given)
-    assert difference(one, other) is None
-    alpha: Any = one.alpha
-    assert 5 < alpha.min() < 15
-    assert len(set(alpha)) > 5
-
-
 @pytest.mark.parametrize("draw", ["all", "rare"])
 @pytest.mark.parametrize("pooled", [True, False])
 @pytest.mark.parametrize("base", [Published(ties="random"), bl.UCRL2(scale=0.1, ties="random")])
@@ -357,23 +339,6 @@ def test_rewards_that_are_not_late_are_as_good_as_everything_that_is_not(base: A
     late = [{"late": "everything"}, {"late": "rewards"}]
     for updater in (bl.Active(), bl.ExplicitExploration(threshold=4)):
         assert same_runs(late, base=base, updater=updater, rewards=None)
-
-
-@every_kind
-def test_what_is_late_changes_neither_the_world_nor_the_delays(kind: dict[str, Any]) -> None:
-    """A policy that never learns has the same regret and the same things in flight."""
-    given: dict[str, Any] = {
-        "base": UniformRandom(),
-        "updater": bl.Active(),
-        "delay": bl.delays.geometric(5),
-        "episodes": 50,
-        "every": 1,
-    }
-    one = bl.simulate(a_world(), **given, delay_per=kind["delay_per"])
-    other = bl.simulate(a_world(), **given, **kind)
-    assert np.array_equal(one.regret, other.regret)
-    assert np.array_equal(one.in_flight, other.in_flight)
-    assert (one.missing, one.mean_delay) == (other.missing, other.mean_delay)
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.exact.incremental import has_effect, world_arrays
-from belated.exact.values import NO_EXPLORATION, optimal_table, policy_table
-from belated.worklist import empty_worklist, put
+from belated.exact.incremental import world_arrays
+from belated.exact.values import optimal_table, policy_table
 from worlds import random_world, with_restrictions
 
 
@@ -54,19 +53,3 @@ def test_a_value_that_does_not_depend_on_the_policy_is_the_same_for_all(restrict
         varying += np.count_nonzero(differs)
     assert constant > 0
     assert varying > 0
-
-
-@pytest.mark.parametrize(
-    ("cells", "expected"), [([], False), ([24], False), ([24, 6], True), ([0], True)]
-)
-def test_a_change_has_an_effect_if_one_of_its_cells_depends_on_the_policy(
-    cells: list[int], expected: bool
-) -> None:
-    world = bl.chain(5)
-    arrays = world_arrays(world, optimal_table(world))
-    changed = empty_worklist(groups=5, items=25)
-    for cell in cells:
-        put(changed, cell // 5, cell)
-    assert has_effect(arrays, NO_EXPLORATION, 0.0, changed) == expected
-    explore = np.zeros((5, 5, 2), np.bool_)  # the value of a stochastic policy is rounded
-    assert has_effect(arrays, explore, 0.0, changed) == bool(cells)

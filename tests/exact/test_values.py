@@ -3,20 +3,12 @@ import itertools
 import numpy as np
 import pytest
 
-from belated.compiled import interpret
 from belated.episode import Policy
 from belated.exact.values import (
-    ALL_ALLOWED,
-    NO_EXPLORATION,
-    cell_value,
-    evaluate,
-    evaluate_stochastic,
-    maximise,
     optimal_table,
     optimal_value,
     policy_table,
     policy_value,
-    q_value,
 )
 from belated.mdp.classics import chain
 from belated.mdp.model import MDP
@@ -138,43 +130,6 @@ def test_a_homogeneous_world_has_the_bits_of_its_stage_by_stage_copy():
         for each in (weights, policy, policy.actions):
             np.testing.assert_array_equal(policy_table(copy, each), policy_table(once, each))
         assert optimal_value(copy) == optimal_value(once)
-
-
-def test_a_cell_computed_alone_has_the_bits_it_has_in_the_table():
-    world = random_world(8, 5, 6, 3)
-    policy = random_policy(9, world)
-    arrays = (world.ptr, world.succ, world.prob, world.rewards)
-    for explore in (policy.explore, policy.explore.astype(np.uint8), NO_EXPLORATION):
-        v = np.full((6, 6), np.nan)
-        evaluate(*arrays, policy.actions, explore, 0.25, ALL_ALLOWED, v)
-        for h, s in np.ndindex(5, 6):
-            cell = (policy.actions, explore, 0.25, ALL_ALLOWED, v[h + 1], h, s)
-            assert v[h, s] == cell_value(*arrays, *cell)
-            if explore is NO_EXPLORATION:
-                assert v[h, s] == q_value(*arrays, v[h + 1], h, s, policy.actions[h, s])
-
-
-def test_compiled_and_interpreted_kernels_give_the_same_bits():
-    world = random_world(10, 5, 6, 3)
-    policy = random_policy(11, world)
-    arrays = (world.ptr, world.succ, world.prob, world.rewards)
-    for kernel, rest in (
-        (maximise, (ALL_ALLOWED,)),
-        (evaluate, (policy.actions, policy.explore, 0.25, ALL_ALLOWED)),
-        (evaluate, (policy.actions, NO_EXPLORATION, 0.0, ALL_ALLOWED)),
-        (evaluate_stochastic, (random_weights(12, world),)),
-    ):
-        tables = np.full((2, 6, 6), np.nan)
-        kernel(*arrays, *rest, tables[0])
-        interpret(kernel)(*arrays, *rest, tables[1])
-        np.testing.assert_array_equal(tables[0], tables[1])
-    v_next = np.random.default_rng(15).random(6)
-    for h, s in np.ndindex(5, 6):
-        for a in range(3):
-            place = (*arrays, v_next, h, s, a)
-            assert q_value(*place) == interpret(q_value)(*place)
-        place = (*arrays, policy.actions, policy.explore, 0.25, ALL_ALLOWED, v_next, h, s)
-        assert cell_value(*place) == interpret(cell_value)(*place)
 
 
 def test_one_marked_action_is_worth_what_playing_it_is():

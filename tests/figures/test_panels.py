@@ -2,22 +2,18 @@ import matplotlib
 import numpy as np
 import pytest
 
-import belated as bl
 from belated.figures.panels import (
     BAND_NOTE,
     CUT_NOTE,
-    MAX_SVG_POINTS,
     delay_figure,
     regret_curves,
     regret_figure,
-    thin,
 )
 from belated.figures.studies import episode_panels, final_panels, repeat_undelayed, select
-from belated.figures.styles import PALETTE, line_styles
-from belated.sweep.bands import Band, axis_limit, band
+from belated.figures.styles import line_styles
+from belated.sweep.bands import axis_limit
 from made_up_runs import MadeUp
 
-LAWS = ("constant", "uniform", "poisson", "geometric")
 LEARNERS = {
     "active": "Active",
     "lazy:100": "Lazy, α = 100",
@@ -126,14 +122,6 @@ def test_a_learner_far_above_the_others_leaves_the_panel_and_a_note_says_where_t
     assert small_print(figure) == f"{BAND_NOTE} {CUT_NOTE}\n{NOTES['command']}"
 
 
-def test_only_the_panels_that_a_line_leaves_have_a_note():
-    explicit = {**dict.fromkeys(LAWS, 0.0), "geometric": 50.0}
-    panels = regret_panels(MadeUp(chains=(5,), seeds=2, explicit=explicit).make())
-    figure = regret_figure(panels, **NOTES).draw()
-    assert [len(axes.texts) for axes in figure.axes] == [0, 0, 0, 1]
-    assert CUT_NOTE in small_print(figure)
-
-
 def test_all_bands_lie_in_the_panels_where_none_is_far_above(results):
     panels = regret_panels(results, FOUR)
     figure = regret_figure(panels, **NOTES).draw()
@@ -172,14 +160,6 @@ def test_delay_dependence_shows_final_regret_at_each_expected_delay(delay):
         assert axes.get_xlim()[0] < 0 < 500 < axes.get_xlim()[1]
 
 
-def test_no_law_has_the_colour_of_a_learner(delay):
-    colours = {
-        line.get_color() for line in means(delay_figure(delay, **NOTES).draw().axes[0]).values()
-    }
-    assert len(colours) == 4
-    assert colours.isdisjoint(set(PALETTE[: len(LEARNERS)]))
-
-
 def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
     published = {"Active": {"Poisson": {0: 900.0, 500: 1600.0}}}
     figure = delay_figure(delay, published=published, **NOTES).draw()
@@ -193,20 +173,6 @@ def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
     np.testing.assert_array_equal(marks.get_ydata(), [900, 1600])
     assert marks.get_markeredgecolor() == means(figure.axes[0])["Poisson"].get_color()
     assert figure.legends[0].get_texts()[-1].get_text() == "Published"
-
-
-def test_more_than_four_panels_go_below_and_each_column_names_its_axis():
-    line = Band(np.array([1, 2]), np.ones(2), np.ones(2), np.ones(2))
-    figure = regret_figure({str(i): {"Active": line} for i in range(6)}, **NOTES).draw()
-    assert [bool(axes.get_xlabel()) for axes in figure.axes] == [False] * 2 + [True] * 4
-    assert [bool(axes.get_ylabel()) for axes in figure.axes] == [True] + [False] * 3 + [True, False]
-
-
-def test_a_long_command_is_broken_into_lines_and_kept_whole(regret):
-    command = "belated reproduce " + " ".join(f"--option-{i} {i}" for i in range(30))
-    lines = small_print(regret_figure(regret, title="A title", command=command).draw()).split("\n")
-    assert len(lines) > 3
-    assert " ".join(lines[1:]).split() == command.split()
 
 
 def test_the_legend_and_the_small_print_stay_clear_of_each_other_and_of_the_panels(regret):
@@ -244,47 +210,6 @@ def test_an_svg_leaves_title_and_notes_to_the_page(regret):
     assert figure.svg() != figure.svg(full=True)
 
 
-@pytest.mark.parametrize("size", [1, 2, MAX_SVG_POINTS + 1, 200, 10_000])
-def test_thinning_keeps_both_ends_and_even_steps(size):
-    x = np.arange(size)
-    kept = thin(Band(x, 2.0 * x, 1.0 * x, 3.0 * x))
-    assert (kept.x[0], kept.x[-1]) == (0, size - 1)
-    assert kept.x.size <= MAX_SVG_POINTS + 1
-    assert len(set(np.diff(kept.x)[1:])) <= 1
-    np.testing.assert_array_equal(kept.high, 3 * kept.x)
-
-
-@pytest.fixture(scope="module")
-def groups():
-    options = {"base": bl.UCRL2(scale=0.1), "episodes": 60, "seeds": range(3)}
-    return {
-        "Active": bl.simulate_many(bl.chain(3), updater=bl.Active(), **options),
-        "Lazy": bl.simulate_many(bl.chain(3), updater=bl.Lazy(1), **options),
-    }
-
-
-def test_runs_are_one_panel_with_a_line_of_means_and_the_edges_of_its_band(groups):
-    figure = regret_curves(groups, **NOTES).draw()
-    [axes] = figure.axes
-    assert figure.get_suptitle() == "A title"
-    assert (axes.get_xlabel(), axes.get_ylabel()) == ("Episode", "Cumulative regret")
-    for name, runs in groups.items():
-        found, line = band(runs), means(axes)[name]
-        np.testing.assert_array_equal(line.get_xdata(), found.x)
-        same = [other for other in axes.get_lines() if other.get_color() == line.get_color()]
-        np.testing.assert_array_equal(
-            np.sort([other.get_ydata() for other in same], axis=0),
-            np.sort([found.low, found.mean, found.high], axis=0),
-        )
-
-
 def test_no_runs_make_no_figure():
     with pytest.raises(ValueError, match=r"^groups must hold the runs of "):
         regret_curves({}, **NOTES)
-
-
-def test_lines_differ_in_colour_and_in_style(groups):
-    many = {str(i): groups["Active"] for i in range(35)}
-    [axes] = regret_curves(many, **NOTES).draw().axes
-    styles = {(line.get_color(), str(line._unscaled_dash_pattern)) for line in means(axes).values()}
-    assert len(styles) == 35

@@ -208,18 +208,6 @@ def test_numbers_are_readable_and_right_aligned(page_with):
     assert classes == ["short", "number", "number", "number"] * 2
 
 
-def test_long_texts_may_wrap(page_with):
-    table = Table("Some.", ("Claim",), [("A claim that goes on for quite a while.",)])
-    _, classes = cells(page_with(table))
-    assert classes == [None]
-
-
-def test_a_table_without_rows_keeps_its_head(page_with):
-    page = page_with(Table("Some.", ("One", "Two"), []))
-    assert page.texts["th"] == ["One", "Two"]
-    assert page.all("td") == []
-
-
 def test_a_row_of_the_wrong_length_is_rejected():
     with pytest.raises(
         ValueError, match=r"^A row of table 'Some\.' must have 2 values, .* got 1\.$"

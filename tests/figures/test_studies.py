@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from belated.delays.laws import LAW_NAMES
-from belated.figures import names, studies
+from belated.figures import studies
 from made_up_runs import MadeUp
 
 
@@ -145,20 +145,6 @@ def test_own_laws_with_the_same_mean_are_not_one_line():
         "two_point delay, short 1; no delay at 0",
         "two_point delay, short 2; no delay at 0",
     ]
-
-
-def test_own_parts_are_named_without_their_module():
-    assert names.updater_name("my_parts:Every:arrivals=25") == "Every, arrivals 25"
-    assert names.base_name("my_bases:MyBase:scale=0.1") == "MyBase, scale 0.1"
-    assert names.base_name("my_bases:MyBase:scale=0.1", options=False) == "MyBase"
-
-
-def test_titles_are_not_broken_inside_words():
-    title = "my_module_of_parts:two_point:short=1,long=50, Every, arrivals 25"
-    for width in (10, 20, 30):
-        lines = names.wrap(title, width).splitlines()
-        assert " ".join(lines).replace(" ", "") == title.replace(" ", "")
-        assert all(line[-1] in ",:" or line in title.split() for line in lines[:-1])
 
 
 def test_runs_with_delays_that_depend_on_what_is_played_have_curves_but_no_expected_delay(

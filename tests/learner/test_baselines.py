@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import belated as bl
-from belated.learner.bases import BASES, EpsilonGreedy, Fixed, Optimal, UniformRandom
+from belated.learner.bases import EpsilonGreedy, Fixed, Optimal, UniformRandom
 from random_problems import random_world
 from worlds import worlds
 
@@ -204,9 +204,3 @@ def test_an_epsilon_that_is_no_probability_is_refused(epsilon: float) -> None:
 def test_a_base_without_bonuses_does_not_accept_their_options(base: Any, option: Any) -> None:
     with pytest.raises(TypeError, match=next(iter(option))):
         base(**option)
-
-
-def test_every_baseline_has_a_name() -> None:
-    names = {EpsilonGreedy: "epsilon-greedy", UniformRandom: "random", Optimal: "optimal"}
-    for base, name in {**names, Fixed: "fixed"}.items():
-        assert BASES[name] is base

@@ -284,18 +284,3 @@ def test_a_snapshot_of_held_feedback_is_checked() -> None:
     saved["held"][0]["feedback"]["states"] = np.array([0, 0, 99])
     with pytest.raises(ValueError, match="states of feedback"):
         bl.Learner.restore(saved)
-
-
-def test_the_gpu_engine_gives_the_reason_why_it_does_not_support_ages() -> None:
-    from belated.simulation.gpu.kinds import why_not_supported
-    from belated.simulation.simulation import Simulation
-
-    reasons = {}
-    for updater in ("matured:5:active", "batched", "scheduled:5"):
-        setting = Simulation(world=a_world(), base=BASE, updater=updater, episodes=9)
-        reasons[updater] = why_not_supported(setting, setting.problem(0))
-    assert reasons == {
-        "matured:5:active": "feedback is counted only after an age",
-        "batched": "the updater Batched has a condition of its own",
-        "scheduled:5": "the updater Scheduled has a condition of its own",
-    }

@@ -1,6 +1,5 @@
 """Lazy("auto"): each epoch takes the alpha for the mean delay observed when it begins."""
 
-import itertools
 import math
 from typing import Any
 
@@ -12,7 +11,7 @@ from belated.learner.bases import UniformRandom
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import EpochStart
 from belated.theory import best_alpha
-from random_problems import random_episodes, random_world
+from random_problems import random_episodes
 
 SHAPE = bl.Shape(2, 2, 2)
 H, S, A = SHAPE.table
@@ -132,48 +131,6 @@ def test_an_alpha_that_is_given_stays() -> None:
         SHAPE, base=bl.UCRL2(), updater=bl.Lazy(3), rewards=None, episodes=EPISODES
     )
     assert learner.alpha == 3
-
-
-# Runs
-
-
-@pytest.mark.parametrize("law", ["geometric:10", "constant:0"])
-def test_a_run_shows_the_alpha_of_its_checkpoints(law: str) -> None:
-    every, seventh = (
-        bl.simulate(
-            random_world(np.random.default_rng(5), bl.Shape(2, 2, 1)),
-            base=bl.UBEV(scale=0.05),
-            updater=bl.Lazy("auto"),
-            delay=law,
-            episodes=400,
-            every=step,
-        )
-        for step in (1, 7)
-    )
-    assert every.alpha is not None
-    np.testing.assert_array_equal(seventh.alpha, every.alpha[seventh.episode - 1])
-    assert (len(set(every.alpha)) == 1) is (law == "constant:0")
-
-
-def test_other_updaters_have_no_alpha_to_show() -> None:
-    for updater in (bl.Active(), bl.Lazy(2), bl.ExplicitExploration(threshold=2)):
-        run = bl.simulate(bl.chain(3), base=bl.UCRL2(), updater=updater, episodes=5)
-        assert run.alpha is None
-
-
-def test_longer_delays_lead_to_fewer_updates() -> None:
-    updates = [
-        bl.simulate(
-            bl.chain(2),
-            base=bl.UCBVI_BF(scale=0.05),
-            updater=bl.Lazy("auto"),
-            delay=bl.delays.constant(tau),
-            episodes=EPISODES,
-        ).updates
-        for tau in (0, 20, 200)
-    ]
-    for fewer, more in itertools.pairwise(updates[::-1]):
-        assert fewer < more
 
 
 # Names

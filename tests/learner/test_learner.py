@@ -88,18 +88,6 @@ def test_the_order_within_a_batch_changes_nothing(updater: Updater) -> None:
     assert same(live(make(updater), script), live(make(updater), shuffled))
 
 
-def test_feedback_may_come_in_any_order_from_episodes_never_announced() -> None:
-    episodes = random_episodes(np.random.default_rng(3), SHAPE, 12)
-    learner = make()
-    for e in reversed(episodes):
-        learner.observe([e])
-    n, m = dense_counts(SHAPE, episodes)
-    plan = bl.plan(bl.UCRL2(scale=0.1), n, m, REWARDS, episodes=200)
-    np.testing.assert_array_equal(learner.policy.actions, plan.policy)
-    np.testing.assert_array_equal(learner.value, plan.v[0])
-    assert (learner.observed, learner.missing) == (12, 0)
-
-
 def test_any_iterable_of_episodes_is_feedback() -> None:
     learner = make()
     learner.observe(episode(id) for id in (5, 3))
@@ -231,18 +219,6 @@ def test_a_bad_episode_leaves_the_learner_as_it_was(
     assert learner.policy is policy
     learner.observe([episode(2), episode(3), episode(9)])
     assert (learner.observed, learner.missing) == (4, 0)
-
-
-@every_updater
-def test_the_same_id_twice_in_one_batch_is_refused(updater: Updater) -> None:
-    learner = make(updater)
-    for id in (1, 2):
-        learner.start(id)
-    before = learner.snapshot()
-    with pytest.raises(ValueError, match=r"^Step 0 of episode 2 .* already; .* once\.$"):
-        learner.observe([episode(1), episode(2), episode(2, actions=[1, 1, 1])])
-    assert same(learner.snapshot(), before)
-    assert learner.observed == 0
 
 
 @every_updater
@@ -496,12 +472,6 @@ def test_a_users_updater_sees_what_arrived_and_decides() -> None:
     assert planned == [False, False, True, False, True, False]
     learner.observe([])
     assert len(updater.seen) == 6  # nothing came, nothing is asked
-
-
-def test_a_users_updater_runs_in_the_reference_loop() -> None:
-    world = puzzling_world(np.random.default_rng(11), SHAPE)
-    run = bl.simulate(world, base=bl.UCRL2(), updater=EveryFifth(), episodes=52, engine="reference")
-    assert run.updates == 10
 
 
 def test_a_users_explorer_marks_the_policy() -> None:

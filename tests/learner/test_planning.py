@@ -12,16 +12,6 @@ from belated.compiled.budget import UNLIMITED
 from belated.episode import Floats
 from belated.learner.backup import READS, Backup, Row, Stage, cap, mean
 from belated.learner.bases import BackupRule
-from belated.learner.planning.greedy import (
-    break_tie,
-    choose_actions,
-    find_extremes,
-    first_best,
-    maximise,
-    order_states,
-    store_values,
-    survey_values,
-)
 from belated.learner.planning.loops import NO_RULE, loops_of
 from belated.learner.planning.rows import plan_rows
 from belated.learner.problem import LearningProblem
@@ -41,7 +31,6 @@ pytestmark = pytest.mark.plain
 
 SHAPE = bl.Shape(8, 2, 4)  # a plan lists single rows while few of the states change
 H, S, A = SHAPE.table
-SMALL = bl.Shape(4, 2, 4)
 NO_REWARDS = np.zeros(0)
 
 
@@ -327,62 +316,6 @@ def test_a_changed_value_reaches_the_rows_that_lead_to_it_and_no_others() -> Non
     np.testing.assert_array_equal(state.table.v - v, higher)
 
 
-def test_a_change_below_the_maximum_stops_at_its_state() -> None:
-    """The other actions of the states before are unobserved, and worth more."""
-    problem = chain_problem()
-    state = planned_chain(problem)
-    v, q = state.table.v.copy(), state.table.q[2, 2 * A]
-    assert q < state.table.q[2, 2 * A + 1]
-    set_reward(state, 2, 2, 0, 0.25)
-    assert backed_up(problem, state) == {3: set(), 2: {2 * A}, 1: set(), 0: set()}
-    assert state.table.q[2, 2 * A] == q - 0.25
-    np.testing.assert_array_equal(state.table.v, v)
-
-
-def test_a_change_of_visits_reaches_the_rows_that_lead_to_the_state() -> None:
-    for visits, expected in ((False, set()), (True, {2 * A})):
-        problem = chain_problem(visits=visits)
-        state = planned_chain(problem)
-        state = feed(problem, state, tuple(x[-1:] for x in CHAIN))
-        assert backed_up(problem, state) == {3: {3 * A}, 2: expected, 1: set(), 0: set()}
-
-
-@pytest.mark.parametrize(
-    ("reads", "state_changed", "reward", "count"),
-    [
-        ("successors", 3, 1.0, 1),
-        ("best", 3, 1.0, S * A),
-        ("best", 3, 0.25, 1),
-        ("extremes", 3, 0.25, S * A),
-        ("extremes", 0, 0.5, 0),
-        ("everything", 0, 0.625, S * A),
-    ],
-)
-def test_a_new_extreme_concerns_every_row_of_the_step_before(
-    reads: str, state_changed: int, reward: float, count: int
-) -> None:
-    rewards = np.full((H, S, A), 0.5)
-    rewards[3, 1] = 0.75
-    problem = chain_problem(rewards, reads=reads)
-    state = planned_chain(problem)
-    for action in range(A):
-        set_reward(state, 3, state_changed, action, reward)
-    assert len(backed_up(problem, state)[2]) == count
-
-
-@pytest.mark.skipif(JIT, reason="plain functions keep no levels beside compiled ones")
-def test_a_change_concerns_the_rows_whose_mean_is_not_above_it() -> None:
-    """The row of state 2 leads to state 3, which is worth 0.5 at the last step."""
-    rewards = np.full((H, S, A), 0.5)
-    rewards[3, 0], rewards[3, 1], rewards[3, 2] = 0.25, 0.625, 0.75
-    problem = chain_problem(rewards, reads="above")
-    for state_changed, expected in ((0, set()), (1, {2 * A})):
-        state = planned_chain(problem)
-        for action in range(A):
-            set_reward(state, 3, state_changed, action, rewards[3, state_changed, 0] + 0.125)
-        assert backed_up(problem, state)[2] == expected
-
-
 # The operations of a learner
 
 
@@ -426,129 +359,3 @@ def test_an_incremental_learner_with_unknown_rewards_plans_what_a_full_one_does(
         rewards = rng.random(len(steps[0]))
         states = [feed(problems[0], state, steps, rewards) for state in states]
     assert states[0].scratch.work[0] < states[1].scratch.work[0]
-
-
-def test_rewards_that_may_not_be_used_yet_stay_listed() -> None:
-    problem = make_problem(Reader(), rewards=None, late="rewards")
-    state = empty_state(problem)
-    update_plan(problem, state)
-    state = feed(problem, state, CHAIN, np.zeros(H))
-    rows = [(h * S + h) * A for h in range(H)]
-    update_plan(problem, state, refresh=False)
-    assert members(state.new_rewards).tolist() == rows
-    assert (state.rewards == 1).all()
-    assert not state.epoch_counts.any()
-    update_plan(problem, state)
-    assert members(state.new_rewards).size == 0
-    assert np.flatnonzero(state.epoch_counts).tolist() == rows
-
-
-def test_the_epoch_begins_with_the_counts_of_the_rows_that_were_touched() -> None:
-    problem = make_problem(Reader())
-    state = empty_state(problem)
-    update_plan(problem, state)
-    for times in (1, 2):
-        state = feed(problem, state, CHAIN)
-        update_plan(problem, state)
-        assert state.epoch_counts.sum() == times * H
-        np.testing.assert_array_equal(state.epoch_counts, state.counts.n)
-
-
-# Greedy actions, order and extremes
-
-
-@pytest.mark.parametrize("monotone", [False, True])
-def test_new_values_are_stored_and_maximised_in_the_states_in_which_they_changed(
-    monotone: bool,
-) -> None:
-    problem = make_problem(Reader(monotone=monotone))
-    config, state = configure(problem, 0), empty_state(problem)
-    table, scratch = state.table, state.scratch
-    table.q[1] = table.v[1] = 1.0
-    new = np.ones(S * A)
-    new[[2, 3, 4, 7]] = 0.5, 0.25, 2.0, 0.0  # states 1, 1, 2 (grows) and 3
-    rows = np.array([7, 3, 0, 2, 4])
-    scratch.stamp[0] = 1
-    scratch.rows[: len(rows)] = rows
-    scratch.out[: len(rows)] = new[rows]
-    found = store_values(config, state, 1, len(rows))
-    assert sorted(scratch.states[:found].tolist()) == ([1, 3] if monotone else [1, 2, 3])
-    stored = np.minimum(new, 1.0) if monotone else new
-    np.testing.assert_array_equal(table.q[1], stored)
-    moved, _, _ = maximise(config, state, 1, found)
-    assert sorted(scratch.moved[:moved].tolist()) == ([1] if monotone else [1, 2])
-    np.testing.assert_array_equal(table.v[1], stored.reshape(S, A).max(axis=1))
-    np.testing.assert_array_equal(table.actions[1], stored.reshape(S, A).argmax(axis=1))
-
-
-def test_the_first_of_the_best_actions_is_chosen_unless_ties_are_random() -> None:
-    q = np.array([0.5, 1.0, 1.0 - 1e-12, 0.9, 0.0, 0.0, 0.0, 0.0])
-    first = [first_best(q, s * 4, 4) for s in (0, 1)]
-    assert first == [1, 0]
-    seed = np.uint64(7)
-    drawn = [
-        {break_tie(q, s * 4, 4, first[s], seed, plan, s) for plan in range(60)} for s in (0, 1)
-    ]
-    assert drawn == [{1, 2}, {0, 1, 2, 3}]
-
-
-def test_states_are_ordered_by_value_then_index() -> None:
-    rng = np.random.default_rng(3)
-    v, order = np.zeros(9), np.arange(9, dtype=np.int32)
-    for _ in range(50):
-        v[rng.integers(0, 9, 3)] = rng.integers(0, 4, 3)
-        order_states(v, order)
-        assert order.tolist() == sorted(range(9), key=lambda s: (-v[s], s))
-        assert find_extremes(v) == (v.max(), v.min())
-
-
-SURVEYS = {
-    # reads: result after a change within, of the lowest, of the highest value, without levels
-    "best": (False, False, True),
-    "extremes": (False, True, True),
-    "everything": (True, True, True),
-    "order": (True, True, True),
-}
-
-
-@pytest.mark.parametrize("levels", [False, True], ids=["", "levels"])
-@pytest.mark.parametrize("reads", SURVEYS)
-def test_a_survey_tells_whether_every_row_of_the_step_before_is_affected(
-    reads: str, levels: bool
-) -> None:
-    problem = make_problem(Reader(reads=reads), shape=SMALL)
-    results = SURVEYS["best"] if levels and reads != "extremes" else SURVEYS[reads]
-    for at, new, expected in zip((1, 3, 0), (0.6, 0.2, 0.9), results, strict=True):
-        config, state = configure(problem, 0), empty_state(problem)
-        levels_kept = np.zeros((4, 4 * A if levels else 0))
-        state = state._replace(scratch=state.scratch._replace(levels=levels_kept))
-        table = state.table
-        table.v[2] = [0.8, 0.5, 0.4, 0.1]
-        table.top[2], table.low[2] = find_extremes(table.v[2])
-        table.v[2, at] = new
-        assert survey_values(config, state, 2, at != 1) == expected
-        assert (table.top[2], table.low[2]) == (table.v[2].max(), table.v[2].min())
-
-
-def test_equal_extremes_of_another_state_affect_no_other_row() -> None:
-    problem = make_problem(Reader(reads="extremes"), shape=SMALL)
-    state = empty_state(problem)
-    state.table.v[2] = [0.8, 0.8, 0.4, 0.1]
-    state.table.top[2], state.table.low[2] = 0.8, 0.1
-    state.table.v[2, 0] = 0.5
-    assert not survey_values(configure(problem, 0), state, 2, True)
-
-
-def test_choosing_actions_lists_the_cells_that_change() -> None:
-    problem = make_problem(Reader(), shape=SMALL)
-    config, state = configure(problem, 0), empty_state(problem)
-    table = state.table
-    table.q[:] = 0.0
-    table.q[1, 2 * A + 1] = table.q[1, 3 * A + 1] = 1.0
-    table.actions[1, 3] = 1
-    table.actions[1, 0] = 1
-    others = table.actions[[0, 2, 3]].copy()
-    choose_actions(config, state, 0, 1)
-    assert table.actions[1].tolist() == [0, 0, 1, 1]
-    assert members(state.changed).tolist() == [4, 6]
-    np.testing.assert_array_equal(table.actions[[0, 2, 3]], others)

@@ -1,6 +1,5 @@
 """Posterior sampling: gamma variables, Dirichlet rows, Beta rewards, and when a world is drawn."""
 
-import itertools
 import math
 from typing import Any
 
@@ -9,9 +8,8 @@ import pytest
 from scipy import stats
 
 import belated as bl
-from belated.learner import state
 from belated.learner.updaters import Updater
-from belated.randomness import POSTERIOR, POSTERIOR_REWARD, gamma
+from belated.randomness import POSTERIOR, gamma
 from random_problems import random_episodes
 from ways import difference
 from worlds import random_world
@@ -49,30 +47,6 @@ def test_the_law_would_notice_a_shape_a_tenth_off() -> None:
     for shape in (0.3, 7.0):
         drawn = [gamma(key, POSTERIOR, i, 0, shape) for i in range(DRAWS)]
         assert stats.kstest(drawn, stats.gamma(1.1 * shape).cdf).pvalue < UNLIKELY
-
-
-@pytest.mark.plain
-def test_gamma_variables_differ_in_every_part_of_their_address() -> None:
-    address = (np.uint64(1), POSTERIOR, 1, 1)
-    others = [
-        (np.uint64(2), POSTERIOR, 1, 1),
-        (np.uint64(1), POSTERIOR_REWARD, 1, 1),
-        (np.uint64(1), POSTERIOR, 2, 1),
-        (np.uint64(1), POSTERIOR, 1 + (1 << 32), 1),
-        (np.uint64(1), POSTERIOR, 1, 2),
-    ]
-    for shape in (0.4, 3.0):
-        drawn = [gamma(*where, shape) for where in (address, *others)]
-        assert drawn[0] == gamma(*address, shape)
-        assert len(set(drawn)) == 6
-
-
-def test_neighbours_are_not_correlated() -> None:
-    key = np.uint64(3)
-    table = np.array([[gamma(key, POSTERIOR, k, c, 2.0) for c in range(4)] for k in range(DRAWS)])
-    for i, j in itertools.combinations(range(4), 2):
-        assert abs(np.corrcoef(table[:, i], table[:, j])[0, 1]) < 4 / math.sqrt(DRAWS)
-    assert abs(np.corrcoef(table[1:, 0], table[:-1, 0])[0, 1]) < 4 / math.sqrt(DRAWS)
 
 
 # Rows
@@ -131,16 +105,6 @@ def test_the_coordinates_of_a_row_belong_together() -> None:
     assert abs(np.corrcoef(drawn.T)[np.triu_indices(3, 1)]).max() < 4 / math.sqrt(4000)
 
 
-@pytest.mark.plain
-def test_one_state_leaves_nothing_to_draw() -> None:
-    rewards = np.random.default_rng(1).random((4, 1, 3))
-    m = np.random.default_rng(2).integers(0, 5, (4, 1, 3, 1))
-    plan = bl.plan(bl.PSRL(), m.sum(axis=3), m, rewards, episodes=10)
-    best = rewards.max(axis=2)[:, 0]
-    assert plan.v[:-1, 0] == pytest.approx(np.cumsum(best[::-1])[::-1], rel=1e-12)
-    np.testing.assert_array_equal(plan.policy[:, 0], rewards.argmax(axis=2)[:, 0])
-
-
 def test_a_count_that_dominates_is_what_is_drawn() -> None:
     rng = np.random.default_rng(3)
     m = rng.multinomial(10**8, rng.dirichlet(np.ones(4), (3, 4, 2)))
@@ -149,14 +113,6 @@ def test_a_count_that_dominates_is_what_is_drawn() -> None:
     plan = bl.plan(bl.PSRL(), m.sum(axis=3), m, rewards, episodes=10)
     assert plan.v[0, 2] == pytest.approx(bl.optimal_value(world), abs=1e-3)
     assert plan.v[0, 2] != bl.optimal_value(world)
-
-
-def test_a_tiny_prior_draws_a_single_successor() -> None:
-    """Dirichlet(0.001, 0.001) is close to a coin between two corners."""
-    drawn = rows(0.001, [[0, 0], [0, 0]], [0.0, 1.0], 600).ravel()
-    corners = (drawn < 1e-6) | (drawn > 1 - 1e-6)
-    assert corners.mean() > 0.95
-    assert drawn[corners].mean() == pytest.approx(0.5, abs=0.05)
 
 
 def test_pooled_counts_draw_one_world_for_all_steps() -> None:
@@ -177,40 +133,6 @@ def test_pooled_counts_draw_one_world_for_all_steps() -> None:
         each = bl.plan(bl.PSRL(), apart.sum(axis=3), apart, rewards, **given)
         assert gap(pooled) < 1e-12
         assert gap(each) > 1e-3
-
-
-@pytest.mark.parametrize("prior", [1.0, 0.3, 0.001])
-def test_storing_the_draws_of_pooled_counts_changes_no_bit(
-    prior: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    S, A = 7, 3
-    rng = np.random.default_rng(8)
-    m = rng.multinomial(rng.integers(0, 5, (S, A)), rng.dirichlet(np.ones(S), (S, A)))
-    rewards = rng.random((S, A))
-    stored = []
-    plans = []
-    for most in (S * A * S, S * A * S - 1):
-        monkeypatch.setattr(state, "MAX_SAMPLES", most)
-        base = bl.PSRL(prior=prior)
-        learner = bl.Learner(
-            bl.Shape(S, A, 5),
-            base=base,
-            updater="active",
-            rewards=rewards,
-            episodes=9,
-            stages="pooled",
-        )
-        [instance] = learner._instances
-        stored.append(instance.state.scratch.samples.size)
-        plans += [
-            bl.plan(base, m.sum(axis=2), m, rewards, horizon=5, episodes=9, seed=seed)
-            for seed in range(3)
-        ]
-    assert stored == [S * A * S, 0]
-    for one, other in zip(plans[:3], plans[3:], strict=True):
-        np.testing.assert_array_equal(one.q, other.q)
-        np.testing.assert_array_equal(one.policy, other.policy)
-    assert not np.array_equal(plans[0].q, plans[1].q)
 
 
 # Rewards
@@ -356,23 +278,6 @@ def test_auto_is_episode_except_under_lazy(updater: Updater, same: Any, base: An
         for resample in ("auto", same)
     ]
     assert difference(*runs) is None
-
-
-@pytest.mark.parametrize("base", SAMPLING)
-def test_a_late_episode_does_not_freeze_the_policy_of_episode(base: Any) -> None:
-    """During a blind start, "update" plays one policy over and over."""
-    given: dict[str, Any] = {
-        "updater": bl.Active(),
-        "delay": bl.delays.constant(50),
-        "episodes": 50,
-        "trace": True,
-    }
-    update, episode = (
-        bl.simulate(bl.chain(5), base=base(resample=resample), **given)
-        for resample in ("update", "episode")
-    )
-    assert len({policy.tobytes() for policy in np.array(update.policies)}) == 1
-    assert len({policy.tobytes() for policy in np.array(episode.policies)}) == 50
 
 
 def test_it_learns() -> None:

@@ -1,6 +1,5 @@
-"""Randomised value functions: the normal noise, the formula of a plan, and what is drawn when."""
+"""Randomised value functions: the normal noise, known answers, and what is drawn when."""
 
-import itertools
 import math
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from scipy import stats
 
 import belated as bl
-from belated.randomness import POSTERIOR, VALUE_NOISE, normal, uniform
+from belated.randomness import VALUE_NOISE, normal, uniform
 
 pytestmark = pytest.mark.filterwarnings("ignore:Episode .* of a learner with episodes=")
 
@@ -35,67 +34,7 @@ def test_normal_variables_have_their_law(along: str) -> None:
     assert abs(np.corrcoef(drawn[1:], drawn[:-1])[0, 1]) < 4 / math.sqrt(DRAWS)
 
 
-@pytest.mark.plain
-def test_normal_variables_differ_in_every_part_of_their_address() -> None:
-    addresses = [
-        (1, VALUE_NOISE, 1, 1, 0),
-        (2, VALUE_NOISE, 1, 1, 0),
-        (1, POSTERIOR, 1, 1, 0),
-        (1, VALUE_NOISE, 2, 1, 0),
-        (1, VALUE_NOISE, 1 + (1 << 32), 1, 0),
-        (1, VALUE_NOISE, 1, 2, 0),
-        (1, VALUE_NOISE, 1, 1, 1),
-    ]
-    drawn = [normal(np.uint64(seed), *rest) for seed, *rest in addresses]
-    assert len(set(drawn)) == len(addresses)
-    assert drawn[0] == normal(np.uint64(1), *addresses[0][1:])
-
-
-# Plans, computed from the formula alone; only the uniform random numbers are those of the package
-
-
-def formula(base: Any, m: Any, rewards: Any, *, K: int, seed: int, pooled: bool) -> Any:
-    """Return Q (H, S, A) of the first plan for counts `m` (H or 1, S, A, S)."""
-    H, S, A = rewards.shape
-    steps = m.sum()
-    k = K if base.k == "K" else 1 + steps / H
-    beta = S * H**3 * math.log(2 * H * S * A * k) / 2
-    q, v = np.zeros((H, S, A)), np.zeros(S)
-    for h, s, a in itertools.product(range(H - 1, -1, -1), range(S), range(A)):
-        if s == a == 0:  # a new step: limit the values of the next one
-            v = q[h + 1].max(axis=1) if h + 1 < H else np.zeros(S)
-            v = np.clip(v, 0, H - h - 1) if base.clip else v
-        row = m[0 if pooled else h, s, a]
-        cell = (h * S + s) * A + a
-        u, angle = (uniform(seed, VALUE_NOISE + (i << 8), 0, cell) for i in range(2))
-        w = math.sqrt(-2 * math.log(1 - u)) * math.cos(2 * math.pi * angle)
-        n = row.sum()
-        q[h, s, a] = rewards[h, s, a] + row @ v / (n + 1)
-        q[h, s, a] += base.scale * math.sqrt(beta / (n + 1)) * w
-    return q
-
-
-@pytest.mark.parametrize("pooled", [False, True])
-@pytest.mark.parametrize(
-    "base",
-    [bl.RLSVI(), bl.RLSVI(0.01, k="K"), bl.RLSVI(0.05, clip=True), bl.RLSVI(0)],
-    ids=["published", "K", "clipped", "no noise"],
-)
-@pytest.mark.plain
-def test_a_plan_is_the_formula(base: bl.RLSVI, pooled: bool) -> None:
-    rng = np.random.default_rng(7)
-    H, S, A = 4, 3, 2
-    m = rng.integers(0, 6, (1 if pooled else H, S, A, S)) * rng.integers(0, 2, (1, S, A, 1))
-    rewards = rng.random((H, S, A))
-    given: dict[str, Any] = {"episodes": 900, "seed": 5}
-    if pooled:
-        plan = bl.plan(base, m[0].sum(axis=2), m[0], rewards, horizon=H, **given)
-    else:
-        plan = bl.plan(base, m.sum(axis=3), m, rewards, **given)
-    expected = formula(base, m, rewards, K=900, seed=5, pooled=pooled)
-    np.testing.assert_allclose(plan.q, expected, rtol=1e-12, atol=1e-12)
-    np.testing.assert_array_equal(plan.policy, expected.argmax(axis=2))
-    np.testing.assert_allclose(plan.v[:-1], expected.max(axis=2), rtol=1e-12, atol=1e-12)
+# Plans
 
 
 def test_one_plan_has_the_known_answer() -> None:

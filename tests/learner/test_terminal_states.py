@@ -88,22 +88,6 @@ def test_with_terminal_states_the_learner_finds_the_optimal_policy(pad: bool) ->
     assert run_shop(learner, 2000, pad=pad) == best
 
 
-def test_a_simulation_finds_the_same_optimum() -> None:
-    run = bl.simulate(
-        SHOP,
-        base=bl.UCRL2(scale=0.1),
-        updater=bl.Lazy(10),
-        delay=bl.delays.geometric(20),
-        episodes=3000,
-        rewards="unknown",
-        stages="pooled",
-        trace=True,
-    )
-    assert run.policies is not None
-    assert bl.policy_value(SHOP, run.policies[-1]) == bl.optimal_value(SHOP)
-    assert not run.in_flight[:, [SOLD, GONE]].any()
-
-
 # Feedback that ends early
 
 
@@ -195,14 +179,6 @@ def test_a_snapshot_of_a_restricted_learner_is_restored(late: str) -> None:
     assert restored.shape == SHAPE
     assert same(learner.snapshot(), restored.snapshot())
     assert restored.missing == learner.missing > 0
-
-
-def test_a_snapshot_without_restrictions_has_no_new_parts() -> None:
-    learner = shop_learner(bl.Shape(4, 3, H), late="rewards")
-    learner.observe_path([padded(an_episode())])
-    saved = learner.snapshot()
-    assert not {"terminal", "allowed"} & saved.keys()
-    assert saved["pending"]["partial"][0].keys() == {"place", "received", "states", "actions"}
 
 
 # Allowed actions

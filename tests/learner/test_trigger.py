@@ -11,8 +11,6 @@ import pytest
 import belated as bl
 from belated.checks import check_updater
 from belated.compiled import JIT
-from belated.learner.updaters import Arrival
-from belated.simulation import engine
 from combinations import spread
 from random_problems import puzzling_world
 from ways import all_agree, difference, every_way
@@ -208,15 +206,6 @@ def test_a_plain_function_runs_in_the_reference_loop_with_a_warning() -> None:
         simulate(updater, engine="compiled")
 
 
-@pytest.mark.skipif(not JIT, reason="nothing is compiled")
-def test_the_engine_is_compiled_once_for_all_triggers() -> None:
-    simulate(bl.Active())
-    compiled = len(engine.advance.signatures)
-    for updater in UPDATERS.values():
-        simulate(updater)
-    assert len(engine.advance.signatures) == compiled
-
-
 def test_a_subclass_that_overrides_one_form_of_the_rule_does_not_inherit_the_other() -> None:
     class Never(Every):
         def due(self, arrival):
@@ -247,12 +236,6 @@ def test_a_trigger_is_named_after_its_function_and_can_be_copied() -> None:
     assert updater.name == "grown_or_old"
     assert repr(updater) == "Triggered(trigger=grown_or_old, constants=(20.0, 2.0))"
     assert copy.deepcopy(updater) == updater
-
-
-def test_a_trigger_is_called_as_the_function_it_is() -> None:
-    arrival = Arrival(np.ones(3), np.ones(3), np.zeros(1), arrived=1, since_plan=5)
-    assert every_fifth(arrival) is True
-    assert at_least(np.array([6.0]), arrival) is False
 
 
 @pytest.mark.parametrize(

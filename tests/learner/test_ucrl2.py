@@ -83,17 +83,6 @@ def test_the_maximum_agrees_with_a_linear_program() -> None:
         assert {kind[i] for kind in kinds} == {True, False}
 
 
-def test_the_exact_form_never_exceeds_the_bonus_form_or_the_best_value() -> None:
-    for v, m, scale in cases(600):
-        stage, row = make(v, m, reward=0.3)
-        exact, bonus = (
-            value(UCRL2(scale=scale, form=form).backup_rule(SHAPE, EPISODES), stage, row)
-            for form in ("exact", "bonus")
-        )
-        assert exact <= bonus + 1e-12
-        assert exact <= 0.3 + v.max()
-
-
 def test_a_vacuous_ball_gives_exactly_the_best_value() -> None:
     stage, row = make([0.1, 0.7, 0.3], [1, 1, 1])
     assert max_over_l1_ball(stage, row, 2 * (1 - 1 / 3) + 1e-9) == 0.7
@@ -105,16 +94,6 @@ def test_a_ball_that_just_reaches_the_best_value_does_not_pass_it() -> None:
         stage, row = make(v, m)
         below = int(m[v < v.max()].sum())
         assert v.max() - 1e-14 <= max_over_l1_ball(stage, row, 2 * below / row.n) <= v.max()
-
-
-@pytest.mark.parametrize("form", ["exact", "bonus"])
-def test_only_successors_and_extremes_are_read(form: str) -> None:
-    kernel = UCRL2(form=form).backup_rule(SHAPE, EPISODES)  # type: ignore[arg-type]
-    stage, row = make([1, 2.5, 0, 4, 3], [30, 15, 5, 0, 0])
-    blind = make([1, 2.5, 0, 4, 0.5], [30, 15, 5, 0, 0])[0]
-    unread = blind._replace(order=np.zeros(0, np.int32), visits=np.zeros(0, np.int64))
-    assert kernel.reads == {"exact": "best", "bonus": "extremes"}[form]
-    assert value(kernel, stage, row) == value(kernel, unread, row)
 
 
 @pytest.mark.parametrize(

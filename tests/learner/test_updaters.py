@@ -11,17 +11,11 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.learner.updaters import Arrival
-from random_problems import puzzling_world, random_shape
+from random_problems import puzzling_world
 
-SEEDS = range(6)
 ONE = bl.MDP.dense([[[1.0]]], [[0.5]], horizon=1)
 
 engines = pytest.mark.parametrize("engine", ["compiled", "reference"])
-
-
-def law(rng: np.random.Generator) -> bl.delays.Law:
-    kinds = (bl.delays.constant, bl.delays.geometric, bl.delays.poisson, bl.delays.uniform)
-    return kinds[int(rng.integers(4))](mean=int(rng.integers(0, 12)))
 
 
 def base(rng: np.random.Generator) -> bl.Base:
@@ -105,49 +99,7 @@ def test_an_alpha_of_numpy_is_a_number_too() -> None:
     assert bl.Lazy(np.int64(3)).alpha == bl.Lazy(np.float32(3)).alpha == 3.0
 
 
-@pytest.mark.parametrize("alpha", [1, 1.3, 2, 10, 100, math.inf])
-def test_no_run_has_more_epochs_than_the_corrected_bound(alpha: float) -> None:
-    rng = np.random.default_rng(300)
-    for seed in range(25):
-        shape = random_shape(rng, least=1)
-        K = int(rng.integers(1, 300))
-        run = bl.simulate(
-            puzzling_world(rng, shape),
-            base=base(rng),
-            updater=bl.Lazy(alpha),
-            delay=law(rng),
-            episodes=K,
-            seed=seed,
-        )
-        assert run.epochs == run.updates + 1
-        assert run.epochs <= bl.theory.epoch_bound(shape, K, alpha)
-
-
 # Explicit exploration
-
-
-def rule(updater: bl.ExplicitExploration, shape: bl.Shape, history: list[bl.Episode]) -> Any:
-    """Return the mask of actions to explore, (H, S, A), counted step by step."""
-    H, S, A = shape.table
-    size = {"SH": S * H, "SHA": S * H * A}.get(updater.log)
-    m = updater.threshold
-    if m is None:
-        m = updater.c * updater.tau_max * (math.log(size / updater.delta) if size else 1)
-    marks = np.zeros((H, S, A), bool)
-    for h, s in np.ndindex(H, S):
-        seen = [0] * A
-        for episode in history:
-            for step in range(H) if updater.pooled else [h]:
-                if episode.states[step] == s:
-                    seen[episode.actions[step]] += 1
-        for a in range(A):
-            if updater.unit == "sh":
-                marks[h, s, a] = sum(seen) < m
-            elif updater.draw == "all":
-                marks[h, s, a] = min(seen) < m
-            else:
-                marks[h, s, a] = seen[a] < m
-    return marks
 
 
 VARIANTS = [
@@ -158,24 +110,6 @@ VARIANTS = [
     {"unit": "sh", "draw": "all", "pooled": True},
     {"unit": "sh", "draw": "all", "pooled": False},
 ]
-
-
-@pytest.mark.plain
-@pytest.mark.parametrize("options", VARIANTS, ids=lambda x: "-".join(map(str, x.values())))
-def test_a_learner_marks_what_the_rule_marks(options: Any) -> None:
-    rng = np.random.default_rng(401)
-    shape = bl.Shape(3, 2, 2)
-    updater = bl.ExplicitExploration(threshold=2.5, **options)
-    learner = bl.Learner(
-        shape, base=bl.UCRL2(), updater=updater, rewards=rng.random(shape.table), episodes=50
-    )
-    history: list[bl.Episode] = []
-    while learner.policy.is_stochastic:
-        np.testing.assert_array_equal(learner.policy.explore, rule(updater, shape, history))
-        history.append(bl.Episode(len(history), rng.integers(0, 3, 3), rng.integers(0, 2, 2)))
-        learner.observe(history[-1:])
-    assert not rule(updater, shape, history).any()
-    assert len(history) > 5
 
 
 @pytest.mark.parametrize(

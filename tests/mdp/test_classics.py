@@ -89,17 +89,6 @@ def test_the_optimal_value_of_a_river_is_that_of_a_dense_dynamic_programme(horiz
     assert expected == pytest.approx(value, abs=1e-6)
 
 
-def test_a_longer_river_has_the_same_current():
-    world = riverswim(9, horizon=3)
-    p = world.transition_table()[0]
-    np.testing.assert_allclose(p.sum(axis=-1), 1, rtol=0, atol=1e-12)
-    for s in range(1, 8):
-        assert np.flatnonzero(p[s, LEFT]).tolist() == [s - 1]
-        np.testing.assert_array_equal(p[s, RIGHT, s - 1 : s + 2], [0.05, 0.6, 0.35])
-    np.testing.assert_array_equal(p[8, RIGHT, 7:], [0.4, 0.6])
-    assert np.flatnonzero(world.rewards[0]).tolist() == [LEFT, 2 * 8 + RIGHT]
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -110,27 +99,6 @@ def test_a_longer_river_has_the_same_current():
 def test_an_impossible_river_raises_an_error(arguments, message):
     with pytest.raises(ValueError, match=message):
         riverswim(**arguments)
-
-
-def cells_optimum(size, *, noisy):
-    """Return V* of the original: size x size cells as states, rewards not mapped."""
-    cost, slip = 0.01 / size, noisy / size
-    v = np.zeros((size + 1, size))
-    for row in reversed(range(size)):
-        for column in range(size):
-            on = min(column + 1, size - 1)
-            treasure = float(column == size - 1)
-            left = v[row + 1, max(column - 1, 0)]
-            right = treasure - cost + (1 - slip) * v[row + 1, on] + slip * v[row + 1, column]
-            v[row, column] = max(left, right)
-    return v[0, 0]
-
-
-@pytest.mark.parametrize("noisy", [False, True])
-@pytest.mark.parametrize("size", [2, 5, 10, 30])
-def test_the_optimal_value_is_the_mapped_one_of_the_original(size, noisy):
-    expected = (cells_optimum(size, noisy=noisy) + 0.01) / (1 + 0.01 / size)
-    assert bl.optimal_value(deep_sea(size, noisy=noisy)) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 5, 10, 30])
@@ -182,28 +150,6 @@ def test_a_seed_is_a_world_for_good():
     np.testing.assert_allclose(world.prob[::2], first, rtol=0, atol=1e-6)
     rewards = [[0.92469, 0.05587], [0.34879, 0.707617], [0.894478, 0.393913]]
     np.testing.assert_allclose(world.rewards[0], rewards, rtol=0, atol=1e-6)
-
-
-def test_every_state_follows_equally_often_and_the_cuts_are_uniform():
-    world = garnet(40, 30, horizon=1, branching=4)
-    follows = np.bincount(world.succ, minlength=40) / 1200
-    deviation = np.sqrt(0.1 * 0.9 / 1200)
-    assert (np.abs(follows - 0.1) < 4.5 * deviation).all()
-    # A length between 3 uniform cuts is Beta(1, 3): mean 1/4, P(> 1/2) = 1/8.
-    assert np.mean(world.prob > 0.5) == pytest.approx(1 / 8, abs=0.02)
-    assert world.rewards.mean() == pytest.approx(0.5, abs=0.03)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "value"),
-    [((20, 3, 4), 16.091788), ((5, 2, 1), 19.331494), ((8, 4, 8), 17.979818)],
-)
-def test_the_optimal_value_of_a_garnet_is_that_of_a_dense_dynamic_programme(arguments, value):
-    states, actions, branching = arguments
-    world = garnet(states, actions, horizon=20, branching=branching)
-    expected = dense_optimum(world.transition_table()[0], world.rewards[0], 20)[0]
-    assert bl.optimal_value(world) == pytest.approx(expected, rel=1e-12)
-    assert expected == pytest.approx(value, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.exact.values import optimal_table
-from belated.mdp.gymnasium import from_gymnasium, terminal_states
+from belated.mdp.gymnasium import from_gymnasium
 from belated.reward_map import Affine
 
 
@@ -126,13 +126,6 @@ def test_where_the_environment_terminates_is_terminal():
 @pytest.mark.parametrize("id", ["CliffWalking-v1", "Taxi-v4"])
 def test_an_end_that_pays_the_mapped_zero_is_absorbing_and_not_terminal(id):
     assert from_gymnasium(id, horizon=20).shape.terminal == ()
-
-
-def test_terminal_states_are_read_from_the_table():
-    assert terminal_states(gymnasium.make("FrozenLake-v1")) == [5, 7, 11, 12, 15]
-    assert terminal_states(gymnasium.make("CartPole-v1")) == []
-    table = {0: {0: [(0.5, 1, 0.0, False), (0.5, 1, 0.0, True)]}, 1: {0: [(1.0, 0, 1.0, False)]}}
-    assert terminal_states(Tabled(table)) == []
 
 
 def test_an_end_where_episodes_also_pass_gets_a_state_of_its_own():

@@ -39,22 +39,6 @@ def test_only_possible_successors_are_stored_in_the_order_of_their_index():
     assert (world.ptr.dtype, world.succ.dtype) == (np.int64, np.int32)
 
 
-def test_transitions_and_rewards_are_each_stored_once_when_they_do_not_depend_on_the_stage():
-    p, r = np.full((2, 3, 2), 0.5), np.zeros((2, 3))
-    staged_p, staged_r = np.broadcast_to(p, (4, 2, 3, 2)), np.broadcast_to(r, (4, 2, 3))
-    for transitions, rewards, stages, reward_stages in (
-        (p, r, 1, 1),
-        (staged_p, r, 4, 1),
-        (p, staged_r, 1, 4),
-        (staged_p, staged_r, 4, 4),
-    ):
-        world = MDP.dense(transitions, rewards, horizon=4)
-        assert world.stages == stages
-        assert world.homogeneous == (stages == 1)
-        assert world.ptr.size == stages * 2 * 3 + 1
-        assert world.rewards.shape == (reward_stages, 2, 3)
-
-
 @pytest.mark.parametrize("stages", [(), (3,)])
 def test_sparse_and_dense_build_the_same_world_from_entries_in_any_order(stages):
     rng = np.random.default_rng(2)

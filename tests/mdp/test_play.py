@@ -4,7 +4,7 @@ from scipy import stats
 
 from belated.episode import Policy
 from belated.mdp.model import MDP
-from belated.mdp.play import draw, play
+from belated.mdp.play import play
 from belated.randomness import EXPLORE, REWARD, START, TRANSITION, uniform
 
 SEED = 2**64 - 5
@@ -73,43 +73,6 @@ def fits(seen, law):
     assert (seen[law == 0] == 0).all()
     possible = law > 0
     assert stats.chisquare(seen[possible], seen.sum() * law[possible]).pvalue > 0.001
-
-
-def test_draw_agrees_with_a_plain_search_for_every_length():
-    rng = np.random.default_rng(4)
-    for length in range(1, 20):
-        cum = np.sort(rng.random(length))
-        cum[-1] = 1.0
-        for u in rng.random(20):
-            assert draw(cum, 0, length, u) == np.searchsorted(cum, u, side="right")
-
-
-@pytest.mark.parametrize(
-    ("policy", "message"),
-    [
-        (
-            Policy(np.zeros((3, 2), np.int32)),
-            r"^The policy's actions must have shape \(H, S\) = \(2, 2\) .*, got \(3, 2\)\.$",
-        ),
-        (
-            Policy(np.array([[0, 0], [0, 1]], np.int32)),
-            r"^The policy's action at step 1, state 1 must be in 0 \.\. 0, got 1\.$",
-        ),
-        (
-            Policy(np.array([[-1, 0], [0, 0]], np.int32)),
-            r"^The policy's action at step 0, state 0 must be in 0 \.\. 0, got -1\.$",
-        ),
-        (
-            Policy(np.zeros((2, 2), np.int32), np.ones((2, 2, 2), np.bool_)),
-            r"^The policy's explore must have shape \(H, S, A\) = \(2, 2, 1\) in this world, "
-            r"got \(2, 2, 2\)\.$",
-        ),
-    ],
-)
-def test_a_policy_that_does_not_fit_the_world_raises_an_error(policy, message):
-    world = MDP.dense(np.full((2, 1, 2), 0.5), np.zeros((2, 1)), horizon=2)
-    with pytest.raises(ValueError, match=message):
-        play(world, policy, seed=0, episode=0)
 
 
 def test_a_bad_seed_or_episode_raises_an_error():

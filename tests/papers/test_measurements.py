@@ -46,18 +46,6 @@ def test_epochs_are_those_of_the_simulation() -> None:
         assert set(np.diff(epochs)) <= {0, 1}
 
 
-def test_a_row_has_the_shares_of_episodes_and_of_epochs() -> None:
-    cell = next(cell for cell in epoch_cells(GRID) if cell.delay == "geometric:100")
-    setting = cell.build()
-    delays = setting.law.draw(seed=0, episodes=setting.episodes)
-    parts = received_by_epoch(play_epochs(setting, 0, delays), delays)
-    row = measure_epochs(setting, 0)
-    assert row is not None
-    assert row["received"] == pytest.approx(np.concatenate(parts).mean())
-    assert row["mostly_received"] == pytest.approx(np.mean([part.mean() > 0.5 for part in parts]))
-    assert (row["states"], row["law"], row["mean_delay"]) == (5, "geometric", 100)
-
-
 def test_epochs_are_measured_on_the_shortest_chain_with_the_first_seeds() -> None:
     found = epoch_cells(GRID)
     assert {cell.delay for cell in found} == {

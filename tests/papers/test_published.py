@@ -29,24 +29,6 @@ def near_published(factor):
 EXACT = MadeUp(regret=near_published(1.0), noise=0.0, own_noise=0.0, seeds=3)
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ((30, "active", "geometric", 500), 3341),
-        ((5, "lazy:1", "constant", 0), 205),
-        ((5, "active", "uniform", 100), 170),
-        ((10, "lazy:100", "uniform", 200), 530),
-        ((20, "lazy:10", "poisson", 300), 2186),
-        ((30, "lazy:1", "uniform", 500), 5451),
-        ((30, "lazy:1", "poisson", 500), 6451),
-        ((30, "lazy:1", "constant", 500), 6634),
-        ((20, "lazy:1", "geometric", 100), 2356),
-    ],
-)
-def test_published_number(key, value):
-    assert PUBLISHED[key] == value
-
-
 def reading_error(law, mean):
     """Relative error with which a published number was read off the figures."""
     by_eye = (law == "constant" and mean > 0) or (law == "uniform" and mean <= 200)

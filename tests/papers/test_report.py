@@ -64,22 +64,3 @@ def test_delay_dependence_has_a_panel_for_each_learner_with_a_line_for_each_law(
         for (states, updater, law, mean), value in PUBLISHED.items()
         if (states, updater, law) == (5, "lazy:10", "poisson")
     }
-
-
-def test_what_was_not_run_is_left_out() -> None:
-    runs, curves = MadeUp(chains=(5,), learners=("active", "lazy:10"), seeds=2).make()
-    kept = runs["setting"] != "chain-5/figures/poisson-300/active"
-    some = {name: values[kept] for name, values in runs.items()}
-    panels = described((some, curves), "chain-5-regret-300").panels
-    assert list(panels["Poisson"]) == ["Lazy, α = 10"]
-    assert list(panels["Geometric"]) == ["Active", "Lazy, α = 10"]
-
-
-def test_expected_delays_may_have_different_numbers_of_runs() -> None:
-    runs, curves = MadeUp(chains=(5,), seeds=4).make()
-    odd = (runs["setting"] == "chain-5/figures/poisson-200/active") & (runs["seed"] > 1)
-    some = {name: values[~odd] for name, values in runs.items()}
-    line = described((some, curves), "chain-5-delay").panels["Active"]["Poisson"]
-    final = totals(some, "chain-5/figures/poisson-200/active")
-    assert final.size == 2
-    assert line.mean[2] == pytest.approx(final.mean())

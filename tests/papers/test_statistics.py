@@ -61,12 +61,6 @@ def test_resamples_are_resample_weights_of_seeds_and_always_the_same():
     np.testing.assert_allclose(first.var(axis=0), (1 / 7) * (6 / 7) / 7, rtol=0.1)
 
 
-def test_resamples_take_whole_rows():
-    table = np.random.default_rng(2).normal(size=(9, 1))
-    draws = resample_means(np.hstack([table, -2 * table]))
-    np.testing.assert_allclose(draws[:, 1], -2 * draws[:, 0])
-
-
 def test_few_seeds_have_no_interval():
     with pytest.raises(ValueError, match=r"^An interval needs at least 5 seeds, got 4\.$"):
         mean_interval(np.arange(4.0))
@@ -99,15 +93,6 @@ def test_a_ratio_has_the_interval_of_paired_means():
     loose = relative_difference(1.2 * rng.permutation(reference), reference)
     assert loose.estimate == pytest.approx(0.2)
     assert loose.high - loose.low > 0.1
-
-
-def test_an_interval_tells_its_side_of_zero():
-    assert Interval(2, 1, 3).is_positive
-    assert not Interval(2, 1, 3).is_negative
-    assert Interval(-2, -3, -1).is_negative
-    inside = Interval(0.5, -0.1, 1)
-    assert not inside.is_positive
-    assert not inside.is_negative
 
 
 def test_the_p_value_of_a_mean_is_nearly_that_of_students_test():

@@ -39,15 +39,6 @@ def test_each_checkpoint_is_reported_once_with_its_regret(engine: Any, updater: 
     assert difference(run, bl.simulate(bl.chain(4), **setting)) is None
 
 
-def test_reports_do_not_depend_on_the_length_of_a_block(monkeypatch: Any) -> None:
-    import belated.simulation.compiled_run as driver
-
-    monkeypatch.setattr(driver, "BLOCK_S", 0.0)  # one episode at a time
-    seen: list[bl.RunSoFar] = []
-    run = bl.simulate(bl.chain(4), **SETTING, on_checkpoint=seen.append)
-    assert seen == points(run)
-
-
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
 def test_an_exception_of_the_callback_stops_the_run(engine: Any) -> None:
     seen = []

@@ -45,10 +45,6 @@ def receive(heap: CompiledQueue) -> tuple[int, int, int]:
     return arrival, number, slot
 
 
-def used_slots(heap: CompiledQueue) -> set[int]:
-    return set(heap.slot[: heap.size[0]].tolist())
-
-
 @given(st.lists(st.integers(0, 9), max_size=80), st.booleans())
 def test_entries_leave_by_arrival_then_number(delays: list[int], rewards: bool) -> None:
     heap = empty_queue(STEPS, rewards=rewards, capacity=1)
@@ -79,56 +75,6 @@ def test_feedback_is_usable_from_the_episode_after_its_arrival(delays: list[int 
         assert sorted(list(entries)[: heap.size[0]]) == sorted(outstanding)
 
 
-def test_nothing_has_arrived_in_an_empty_queue() -> None:
-    heap = empty_queue(STEPS, rewards=False)
-    assert not has_arrived(heap, 2**62)
-    heap = send(heap, 0, 5)
-    assert not has_arrived(heap, 5)
-    assert has_arrived(heap, 6)
-    receive(heap)
-    assert not has_arrived(heap, 6)
-
-
-@given(st.lists(st.integers(0, 5) | st.just("pop"), max_size=80))
-def test_every_slot_is_used_or_free_and_a_free_one_is_used_again(script: list[int | str]) -> None:
-    heap = empty_queue(STEPS, rewards=True, capacity=4)
-    number = 0
-    for entry in script:
-        if entry == "pop":
-            if heap.size[0]:
-                slot = receive(heap)[2]
-                assert free_slot(heap) == slot  # valid until the next push
-        elif not is_full(heap, 1):
-            before = used_slots(heap)
-            slot = free_slot(heap)
-            assert slot not in before
-            heap = send(heap, number, number + int(entry))
-            number += 1
-            assert used_slots(heap) == before | {slot}
-        assert sorted(heap.slot.tolist()) == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("rewards", [True, False])
-def test_enlarging_keeps_every_entry_and_doubles_the_capacity(rewards: bool) -> None:
-    heap = empty_queue(STEPS, rewards=rewards, capacity=4)
-    arrivals = [9, 2, 7, 2]
-    for number, arrival in enumerate(arrivals):
-        heap = send(heap, number, arrival)
-    assert is_full(heap, 1)
-    assert not is_full(heap, 0)
-    larger = enlarge(heap)
-    assert len(larger.slot) == len(larger.states) == len(larger.actions) == 8
-    assert len(larger.rewards) == (8 if rewards else 0)
-    assert not is_full(larger, 4)
-    assert is_full(larger, 5)
-    assert free_slot(larger) not in used_slots(larger)
-    assert sorted(larger.slot.tolist()) == list(range(8))
-    larger = send(larger, 4, 1)
-    assert [receive(larger)[:2] for _ in range(5)] == [(1, 4), (2, 1), (2, 3), (7, 2), (9, 0)]
-    assert heap.size[0] == 4  # the heap it was made from is as before
-    assert [receive(heap)[1] for _ in range(4)] == [1, 3, 2, 0]
-
-
 @pytest.mark.parametrize("delay", [0, 5, 40])
 def test_memory_grows_with_the_feedback_outstanding_and_not_with_the_episodes(delay: int) -> None:
     heap = empty_queue(STEPS, rewards=True, capacity=1)
@@ -139,12 +85,3 @@ def test_memory_grows_with_the_feedback_outstanding_and_not_with_the_episodes(de
         assert heap.size[0] == min(k, delay + 1)
     capacity = len(heap.slot)
     assert delay + 1 <= capacity < 2 * (delay + 1)
-
-
-def test_pieces_of_one_episode_arrive_in_the_order_of_their_steps() -> None:
-    """Feedback by step is numbered i H + h, and all of it may arrive together."""
-    heap = empty_queue(STEPS, rewards=True)
-    for h in (2, 0, 1):
-        heap = send(heap, 4 * 3 + h, 6)
-    heap = send(heap, 3 * 3 + 2, 6)
-    assert [receive(heap)[1] for _ in range(4)] == [11, 12, 13, 14]

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from belated.episode import Bools, Floats
-from belated.survival.duration_counts import DurationCounts, group_of, largest_in
+from belated.survival.duration_counts import DurationCounts
 from belated.survival.estimate import DelayEstimate, estimate_from_counts, never_share
 from belated.survival.kaplan_meier import kaplan_meier
 from survival.cohorts import covered
@@ -91,18 +91,6 @@ def test_counts_in_groups_give_the_estimate_of_the_episodes() -> None:
     np.testing.assert_allclose(ours.km.survival[small], theirs.km.survival[: small.sum()])
     assert ours.median == theirs.median
     assert ours.quantile(0.9).value == pytest.approx(theirs.quantile(0.9).value, rel=1 / 64)
-
-
-def test_a_group_of_durations_is_narrow_and_in_order() -> None:
-    durations = np.concatenate(
-        [np.arange(5000), 2 ** np.arange(13, 62), 2 ** np.arange(13, 62) - 1]
-    )
-    groups = group_of(durations)
-    upper = largest_in(groups)
-    assert (upper >= durations).all()
-    assert (upper - durations <= durations / 64).all()
-    assert (np.diff(group_of(np.sort(durations))) >= 0).all()
-    assert (group_of(upper[durations < 2**50].astype(np.int64)) == groups[durations < 2**50]).all()
 
 
 def test_the_share_that_never_returns_is_told_after_a_long_follow_up() -> None:

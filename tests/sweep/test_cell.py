@@ -111,33 +111,6 @@ def test_a_label_is_no_fact() -> None:
 
 
 @pytest.mark.parametrize(
-    ("base", "updater", "name"),
-    [
-        ("psrl", "lazy:auto", "chain-3/psrl/constant-2/lazy-auto"),
-        ("q-learning", "active", "chain-3/q-learning/constant-2/active"),
-        ("epsilon-greedy", "multi", "chain-3/epsilon-greedy/constant-2/multi"),
-        ("random", "active", "chain-3/random/constant-2/active"),
-        ("optimal", "active", "chain-3/optimal/constant-2/active"),
-    ],
-)
-def test_every_base_and_updater_makes_a_cell(base: str, updater: str, name: str) -> None:
-    cell = Cell(
-        world="chain-3", base=base, delay="constant:2", updater=updater, episodes=20, seeds=(0,)
-    )
-    assert cell.setting == name
-    setting = cell.build()
-    assert setting.base.name == base  # type: ignore[union-attr]
-    assert setting.run(0).episodes == 20
-
-
-def test_a_cell_builds_what_it_says() -> None:
-    setting = dataclasses.replace(LATE, delay_per="step", updater="lazy:auto").build()
-    assert (setting.rewards, setting.late, setting.delay_per) == ("unknown", "rewards", "step")
-    assert setting.updater == bl.Lazy("auto")
-    assert (PLAIN.build().rewards, PLAIN.build().late) == ("known", "everything")
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"late": "rewards"}, r"^late='rewards' needs unknown rewards, .*\.$"),

@@ -63,17 +63,6 @@ def test_known_values() -> None:
     assert [round(alpha, 2) for alpha in found] == [8.48, 2.47, 1.18, 26.5, 8.18, 4.23]
 
 
-def test_alpha_decreases_with_the_mean_delay() -> None:
-    shape = Shape(5, 2, 5)
-    for base in BASES:
-        alphas = [
-            best_alpha(shape, episodes=10**6, mean_delay=mean, base=base)
-            for mean in (0, 1, 10, 100, 1000, 10_000)
-        ]
-        assert alphas == sorted(alphas, reverse=True)
-        assert alphas[0] > alphas[-1]
-
-
 @pytest.mark.plain
 def test_compiled_and_plain_give_the_same_bits() -> None:
     plain = interpret(alpha_for)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from belated.delays import NEVER, geometric
+from belated.delays import NEVER
 from belated.theory import missing, owners
 
 DELAYS = st.lists(st.integers(0, 15) | st.just(NEVER), max_size=40)
@@ -30,17 +30,6 @@ def test_the_lowest_free_instance_plays(delays: list[int]) -> None:
 @given(DELAYS)
 def test_the_number_of_instances_is_one_more_than_the_most_missing(delays: list[int]) -> None:
     assert len(set(owners(delays).tolist())) == 1 + max(missing(delays), default=-1)
-
-
-@pytest.mark.parametrize("m", [0, 1, 4])
-def test_with_a_constant_delay_instances_alternate(m: int) -> None:
-    delays = [m] * 20
-    assert owners(delays).tolist() == [i % (m + 1) for i in range(20)]
-
-
-def test_there_are_far_fewer_instances_than_the_largest_delay() -> None:
-    delays = geometric(20).draw(seed=1, episodes=2000)
-    assert owners(delays).max() + 1 < (delays.max() + 1) / 2
 
 
 def test_an_instance_whose_feedback_never_arrives_is_not_used_again() -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from belated.episode import Shape
 from belated.theory import (
-    Regret,
     delayed_rewards,
     epoch_bound,
     optimism,
@@ -78,15 +77,6 @@ def test_theorem_2_with_few_episodes_for_each_pair_takes_the_log_as_one() -> Non
     assert found.total == pytest.approx(expected)
 
 
-def test_the_log_taken_as_one_covers_the_largest_sum() -> None:
-    # sum of (1 + 1/alpha) (1 + ln N) over triples with sum N = T, in the worst case T / m for m
-    n = 100
-    for ratio in (0.1, 1, 2, math.e, 3):
-        T = ratio * n
-        worst = max(n + m * math.log(max(1, T / m)) for m in range(1, n + 1))
-        assert worst <= 2 * n * max(1, math.log(ratio)) + 1e-9
-
-
 def test_delayed_rewards_has_its_formula() -> None:
     late = psi(100, K, 0.05)
     log = math.log(2 * 10 * T * math.pi / 0.06)
@@ -120,12 +110,6 @@ def test_an_infinite_mean_delay_has_an_infinite_bound() -> None:
     ):
         assert bound.delay == bound.total == math.inf
         assert math.isfinite(bound.leading)
-
-
-def test_a_total_is_the_sum_of_its_terms() -> None:
-    regret = Regret(leading=3, delay=4, max_regret=7, order=False)
-    assert regret.total == 7
-    assert not regret.vacuous
 
 
 @pytest.mark.parametrize(
