@@ -59,23 +59,11 @@ def test_the_unit_can_be_chosen_and_more_than_the_total_counts_as_all_of_it(caps
     ]
 
 
-@pytest.mark.parametrize(("done", "percent"), [(999, "99%"), (1000, "100%")])
-def test_a_hundred_percent_means_done(done, percent, capsys):
-    show_progress([(3.0, done)], shown=None)
-    assert f" {percent}, " in capsys.readouterr().err
-
-
 def test_no_time_is_given_before_enough_is_done(capsys):
     show_progress([(2.5, 9), (8.0, 10)], shown=None)
     first, second, _ = capsys.readouterr().err.splitlines()
     assert first.endswith(", -:-- left")
     assert second.endswith(", 13:12 left")
-
-
-def test_the_time_before_the_first_work_does_not_count(capsys):
-    show_progress([(30.0, 0), (31.0, 100)], shown=None)
-    show_progress([(30.0, 0), (40.0, 100)], shown=None)
-    assert capsys.readouterr().err.splitlines()[-2].endswith(" 10%, 2 episodes/s, 1:30 left")
 
 
 class Terminal(io.StringIO):

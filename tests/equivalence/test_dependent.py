@@ -128,16 +128,6 @@ def test_multi_instance_runs_in_the_reference_loop_as_defined() -> None:
         bl.simulate("chain-3", **given, engine="compiled")
 
 
-def test_rewards_are_the_same_whether_the_learner_knows_their_means() -> None:
-    """Delays by return are those of the drawn rewards: with a fixed policy, they do not change."""
-    law, _ = RULES["return"]
-    world, base = a_world(0), bl.learner.bases.Fixed(actions=[[1, 0, 1], [0, 1, 1], [1, 1, 0]])
-    given: dict[str, Any] = {"base": base, "updater": "active", "delay": law, "episodes": 60}
-    known, unknown = (bl.simulate(world, **given, rewards=r) for r in ("known", "unknown"))
-    assert difference(known, unknown) in (None, "optimism_broken")
-    assert known.max_missing == unknown.max_missing > 0
-
-
 def test_explicit_exploration_plans_for_the_longest_possible_delay() -> None:
     law = by_action({0: "constant:2", 1: "constant:7"})
     given: dict[str, Any] = {"base": "ucrl2:scale=0.1", "delay": law, "episodes": 60, "every": 1}
@@ -148,12 +138,3 @@ def test_explicit_exploration_plans_for_the_longest_possible_delay() -> None:
             for updater in ("explicit:c=0.2", "explicit:c=0.2,tau_max=7")
         ]
     assert difference(*runs) is None
-
-
-def test_the_longest_delay_of_a_run_is_that_of_what_was_played() -> None:
-    law = by_action({0: "constant:2", 1: "constant:7"})
-    world = bl.chain(3)
-    for engine in ("compiled", "reference"):
-        base = bl.learner.bases.Fixed(actions=np.zeros((3, 3), int))
-        run = bl.simulate(world, base=base, updater="active", delay=law, episodes=20, engine=engine)
-        assert run.longest_delay == 2

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.figures.names import base_name, delay_name, title_of, updater_name
 from belated.sweep.results import Results
 from made_up_runs import MadeUp
 
@@ -165,15 +164,6 @@ def test_results_have_a_panel_for_each_world_and_a_line_for_each_setting(results
     assert line.get_ydata()[-1] == pytest.approx(final.mean())
 
 
-def test_other_columns_that_vary_are_distinguished_by_dashes(results):
-    axes = results.plot(color="updater", world="chain-5", law=["constant", "poisson"])
-    assert "Active, no delay" in means(axes)
-    by_updater = {}
-    for name, line in means(axes).items():
-        by_updater.setdefault(name.partition(",")[0].partition(";")[0], set()).add(line.get_color())
-    assert [len(colours) for colours in by_updater.values()] == [1, 1]
-
-
 def test_final_regret_against_the_delay_begins_without_delay_for_every_law(results):
     axes = results.plot("mean_delay", color="law", world="chain-5", updater="active")
     assert list(means(axes)) == [
@@ -262,20 +252,6 @@ def test_a_policy_that_explores_says_where():
 
 
 # Names
-
-
-def test_names_are_readable():
-    assert [base_name(name) for name in ("kl-ucrl", "q-learning", "random", "mine", "ucrl2b")] == [
-        "KL-UCRL",
-        "Q-learning",
-        "Random",
-        "mine",
-        "UCRL2B",
-    ]
-    assert updater_name("multi") == "Multi-instance"
-    assert updater_name("lazy:inf") == "Lazy, α = ∞"
-    assert delay_name("die") == "die delay"
-    assert title_of(["chain-5", "no delay"]) == "chain-5, no delay"
 
 
 def test_terminal_states_of_a_policy_have_no_action_and_state_0_is_at_the_top():

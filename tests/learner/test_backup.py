@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba.core.errors import NumbaError
 from typer.testing import CliRunner
 
 import belated as bl
@@ -15,7 +14,6 @@ from belated.cli.main import app
 from belated.compiled import JIT
 from belated.learner.backup import mean, unseen, variance
 from belated.learner.bases import BackupRule
-from belated.learner.compile_errors import compilation_error
 from belated.learner.planning.loops import loops_of
 from belated.learner.problem import LearningProblem
 from belated.learner.state import LearnerRecord, configure, empty_state
@@ -125,14 +123,3 @@ def test_commands_report_a_backup_that_does_not_compile_in_one_line(
     assert done.exit_code == 2
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("The backup wordy fails: TypeError: can only concatenate str")
-
-
-def test_the_cause_of_an_error_is_found_in_a_highlighted_message() -> None:
-    error = NumbaError("unused")
-    error.args = (
-        "\x1b[1m\x1b[1mFailed in nopython mode pipeline (step: nopython frontend)\x1b[0m\n"
-        "\x1b[1mUnknown attribute 'rewad' of type Row\n"
-        '\x1b[1mFile "base.py", line 7:\x1b[0m',
-    )
-    told = str(compilation_error("backup", misspelt.function, error))
-    assert told == "The backup misspelt does not compile: Unknown attribute 'rewad' of type Row."

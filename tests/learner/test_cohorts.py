@@ -88,14 +88,6 @@ def test_feedback_is_counted_when_its_episode_is_old_enough_and_not_before() -> 
         learner.observe(an_episode(1))
 
 
-def test_late_feedback_of_an_old_episode_is_counted_at_once() -> None:
-    learner = new_learner(bl.Matured(bl.Active(), age=2))
-    for id in (1, 2, 3):
-        learner.start(id)
-    learner.observe(an_episode(1))
-    assert (learner.observed, learner.updates) == (1, 1)
-
-
 def test_a_held_visit_is_in_flight_in_the_status() -> None:
     learner = new_learner(bl.Matured(bl.Active(), age=9))
     learner.start(1)
@@ -103,15 +95,6 @@ def test_a_held_visit_is_in_flight_in_the_status() -> None:
     status = learner.status
     assert status.exact
     assert status.in_flight.sum() == 3  # one visit at each step, all of them held
-
-
-@pytest.mark.parametrize("age", [0, 1])
-def test_an_age_below_two_changes_nothing(age: int) -> None:
-    setting = {"base": BASE, "delay": "geometric:4", "episodes": 60, "every": 1}
-    plain = bl.simulate(a_world(), updater=bl.Lazy(2), **setting)
-    aged = bl.simulate(a_world(), updater=bl.Matured(bl.Lazy(2), age=age), **setting)
-    assert np.array_equal(plain.regret, aged.regret)
-    assert plain.missing == aged.missing
 
 
 def test_an_age_has_the_effect_of_a_constant_delay_under_shorter_delays() -> None:

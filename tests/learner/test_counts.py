@@ -113,24 +113,6 @@ def test_one_row_may_grow_to_every_successor() -> None:
     assert counts.n[7] == counts.visits[0, 7] == 900
 
 
-def test_many_transitions_at_once_make_their_own_room() -> None:
-    shape = bl.Shape(50, 2, 4)
-    episodes = random_episodes(np.random.default_rng(2), shape, 300)
-    states = np.concatenate([episode.states[:-1] for episode in episodes])
-    successors = np.concatenate([episode.states[1:] for episode in episodes])
-    actions = np.concatenate([episode.actions for episode in episodes])
-    rows = (np.tile(np.arange(4), 300) * 50 + states) * 2 + actions
-    few = empty_counts(shape, 4)
-    assert 0 < add_steps(few, rows, states, successors) < rows.size
-    counts, done = empty_counts(shape, 4), 0
-    while done < rows.size:
-        done += add_steps(counts, rows[done:], states[done:], successors[done:])
-        counts = with_room(counts, 1)
-    n, m = to_dense(shape, counts)
-    np.testing.assert_array_equal(m, dense_counts(shape, episodes)[1])
-    np.testing.assert_array_equal(counts.visits, n.sum(axis=2))
-
-
 def test_counting_and_from_dense_agree_row_by_row() -> None:
     shape = bl.Shape(6, 2, 3)
     episodes = random_episodes(np.random.default_rng(4), shape, 100)

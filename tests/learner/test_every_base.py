@@ -120,13 +120,6 @@ def test_nothing_observed_is_worth_all_that_could_follow(base: bl.Base, scale: i
         best = q[h].max()
 
 
-@every_variant
-def test_certain_rewards_of_one_leave_every_value_at_its_cap(base: bl.Base) -> None:
-    for shape, n, m, _ in cases(5, 6):
-        plan = bl.plan(base, n, m, np.ones(shape.table), episodes=EPISODES)
-        np.testing.assert_allclose(plan.q, np.broadcast_to(left(shape), plan.q.shape), rtol=1e-12)
-
-
 @pytest.mark.plain
 @every_variant
 def test_the_last_step_is_worth_its_reward(base: bl.Base) -> None:

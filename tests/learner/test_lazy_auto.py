@@ -9,7 +9,6 @@ import pytest
 import belated as bl
 from belated.learner.bases import UniformRandom
 from belated.learner.updaters import UPDATER_NAMES
-from belated.learner.updaters.updater import EpochStart
 from belated.theory import best_alpha
 from random_problems import random_episodes
 
@@ -114,23 +113,6 @@ def test_where_only_rewards_are_late_an_epoch_is_one_of_rewards() -> None:
 @pytest.mark.parametrize("base", [bl.PSRL(), bl.QLearning(), UniformRandom()], ids=lambda b: b.name)
 def test_a_base_without_a_bound_takes_the_alpha_of_the_widest(base: bl.Base) -> None:
     assert make(base).alpha == expected(0.0, "ucbvi-ch", scale=1.0)
-
-
-def outset(mean_delay: float) -> EpochStart:
-    return EpochStart(SHAPE, EPISODES, "ucbvi-bf", 0.05, mean_delay)
-
-
-def test_an_infinite_delay_leaves_the_doubling_trick() -> None:
-    assert bl.Lazy("auto").epoch_alpha(outset(math.inf)) == 1
-
-
-def test_an_alpha_that_is_given_stays() -> None:
-    assert bl.Lazy(3).epoch_alpha(outset(7.0)) == 3
-    assert bl.Active().epoch_alpha(outset(7.0)) == math.inf
-    learner = bl.Learner(
-        SHAPE, base=bl.UCRL2(), updater=bl.Lazy(3), rewards=None, episodes=EPISODES
-    )
-    assert learner.alpha == 3
 
 
 # Names

@@ -16,7 +16,7 @@ from belated.learner.bases import BackupRule
 from belated.learner.feedback import whole_episode
 from belated.learner.plan import Plan
 from belated.learner.updaters import Arrival, Explorer, Updater
-from random_problems import dense_counts, puzzling_world, random_episodes
+from random_problems import puzzling_world, random_episodes
 from snapshots import packed, same, unpacked
 
 SHAPE = bl.Shape(3, 2, 3)
@@ -401,25 +401,6 @@ def test_a_users_base_runs_in_the_reference_loop(updater: Updater, base: Any) ->
     np.testing.assert_array_equal(own.policies, quick.policies)
     assert own.total_regret == quick.total_regret
     assert own.optimism_broken == quick.optimism_broken
-
-
-@pytest.mark.parametrize("compiled", [True, False])
-@pytest.mark.parametrize(
-    "constants",
-    [np.array([1, 1]), np.array([1, 1], np.float32), np.array([1.0, 9.0, 1.0, 9.0])[::2]],
-    ids=["whole", "short", "strided"],
-)
-def test_constants_of_another_kind_mean_the_same_numbers(constants: Any, compiled: bool) -> None:
-    class Rough(Simple):
-        def backup_rule(self, shape: bl.Shape, episodes: int) -> BackupRule:
-            return super().backup_rule(shape, episodes)._replace(constants=constants)
-
-    n, m = dense_counts(SHAPE, random_episodes(np.random.default_rng(9), SHAPE, 20))
-    exact, rough = (
-        bl.plan(base, n, m, REWARDS, episodes=9)
-        for base in (Simple(size=1.0, compiled=compiled), Rough(compiled=compiled))
-    )
-    np.testing.assert_array_equal(exact.q, rough.q)
 
 
 def test_a_base_without_a_backup_rule_raises_an_error() -> None:

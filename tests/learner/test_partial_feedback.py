@@ -277,23 +277,6 @@ def test_a_path_is_used_at_once_and_rewards_when_they_come() -> None:
     assert (learner.observed, learner.missing) == (4, 8)
 
 
-def test_rewards_may_come_step_by_step() -> None:
-    one, two = paid_episodes(10, 2)
-    learner, other = make(late="rewards"), make(late="rewards")
-    for each in (learner, other):
-        each.observe_path([one, two])
-    pay = rewards_of(one)
-    assert learner.observe_rewards({1: [NAN, NAN, NAN]}) is False
-    learner.observe_rewards({1: [NAN, pay[1], NAN]})
-    assert (learner.observed, learner.missing) == (0, 2)
-    learner.observe_rewards({2: rewards_of(two), 1: [pay[0], NAN, NAN]})
-    assert (learner.observed, learner.missing) == (1, 1)
-    learner.observe_rewards({1: [NAN, NAN, pay[2]]})
-    other.observe_rewards({1: pay, 2: rewards_of(two)})
-    assert (learner.observed, learner.missing) == (2, 0)
-    assert same(planned(learner), planned(other))
-
-
 def test_rewards_need_a_path_and_come_once() -> None:
     learner = make(late="rewards")
     learner.start(3)
@@ -367,20 +350,6 @@ def test_unknown_rewards_must_come_with_an_episode() -> None:
     bare = bl.Episode(1, [0, 1, 2, 0], [0, 1, 0])
     message = r"^Episode 1 has no rewards; they are unknown, .*\.$"
     unchanged(learner, lambda: learner.observe([bare]), message)
-
-
-def test_a_copy_is_free_when_the_rewards_of_its_episode_have_come() -> None:
-    learner = make(updater=bl.MultiInstance(), late="rewards")
-    learner.start(1)
-    one, two = paid_episodes(14, 2)
-    learner.observe_path([one])
-    learner.start(2)
-    assert learner.instances == 2
-    learner.observe_rewards({1: [0.5, NAN, 0.5]})
-    learner.observe_path([two])
-    learner.observe_rewards({1: [NAN, 0.5, NAN]})
-    learner.start(3)
-    assert learner.instances == 2
 
 
 @pytest.mark.parametrize("stages", ["each", "pooled"])

@@ -105,36 +105,6 @@ def test_the_coordinates_of_a_row_belong_together() -> None:
     assert abs(np.corrcoef(drawn.T)[np.triu_indices(3, 1)]).max() < 4 / math.sqrt(4000)
 
 
-def test_a_count_that_dominates_is_what_is_drawn() -> None:
-    rng = np.random.default_rng(3)
-    m = rng.multinomial(10**8, rng.dirichlet(np.ones(4), (3, 4, 2)))
-    rewards = rng.random((3, 4, 2))
-    world = bl.MDP.dense(m / 10**8, rewards, start=2)
-    plan = bl.plan(bl.PSRL(), m.sum(axis=3), m, rewards, episodes=10)
-    assert plan.v[0, 2] == pytest.approx(bl.optimal_value(world), abs=1e-3)
-    assert plan.v[0, 2] != bl.optimal_value(world)
-
-
-def test_pooled_counts_draw_one_world_for_all_steps() -> None:
-    """Two states worth 0 and 1, one action: with V_H = (0, 1) the drawn rows are in V_{H-1}."""
-    m = np.array([[[2, 3]], [[4, 1]]])
-    rewards = np.array([[0.0], [1.0]])
-
-    def gap(plan: Any) -> float:
-        """How far V_1 is from what the rows that made V_2 would give."""
-        p = plan.v[1] - rewards[:, 0]
-        one_more = rewards[:, 0] + (1 - p) * plan.v[1][0] + p * plan.v[1][1]
-        return float(abs(plan.v[0] - one_more).max())
-
-    for seed in range(5):
-        given: dict[str, Any] = {"episodes": 10, "seed": seed}
-        pooled = bl.plan(bl.PSRL(), m.sum(axis=2), m, rewards, horizon=3, **given)
-        apart = np.stack([m] * 3)
-        each = bl.plan(bl.PSRL(), apart.sum(axis=3), apart, rewards, **given)
-        assert gap(pooled) < 1e-12
-        assert gap(each) > 1e-3
-
-
 # Rewards
 
 
@@ -162,21 +132,6 @@ def test_an_unknown_reward_is_drawn_from_its_beta_posterior() -> None:
     laws = [stats.beta(1 + sum(paid), 1 + len(paid) - sum(paid)) for paid in rewards]
     result = stats.kstest(drawn, lambda x: laws[0].cdf(x) * laws[1].cdf(x))
     assert result.pvalue > UNLIKELY
-
-
-def test_rewards_that_were_never_seen_are_uniform() -> None:
-    learner = bl.Learner(
-        bl.Shape(3, 1, 1),
-        base=bl.PSRL(resample="episode"),
-        updater=bl.Active(),
-        rewards=None,
-        episodes=10,
-    )
-    drawn = []
-    for id in range(1000):
-        drawn.append(learner.value)
-        learner.start(id)
-    assert stats.kstest(np.ravel(drawn), "uniform").pvalue > UNLIKELY
 
 
 # When a world, or the noise of RLSVI, is drawn

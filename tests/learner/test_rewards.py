@@ -1,6 +1,5 @@
 """Rewards that are not known: what is hoped for, what has been earned, and optimism."""
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -69,24 +68,6 @@ def test_known_answers(bonus: str, eps: float) -> None:
     taught = learner(bl.UCRL2(), reward_bonus=bonus)
     taught.observe(paying([0, 1] * 200))
     assert hopes(taught)[0, 1, 2] == pytest.approx(0.5 + eps, abs=1e-6)
-
-
-@pytest.mark.parametrize("rewards", [None, np.zeros((S, A))])
-def test_the_radius_of_the_paper_takes_a_fifth_of_delta_whatever_is_known(rewards: Any) -> None:
-    for radius, share in (("paper", 0.05), ("jaksch", 0.05 if rewards is not None else 0.025)):
-        problem = bl.Learner(
-            SHAPE,
-            base=bl.UCRL2(radius=radius),
-            updater="active",
-            rewards=rewards,
-            episodes=EPISODES,
-        )._problem
-        _, c = problem.backup_rule.constants
-        expected = {
-            "paper": 6 * S * math.log(A * T * math.pi / (6 * share / 5)),
-            "jaksch": 14 * S * math.log(2 * A * T / share),
-        }
-        assert c == pytest.approx(expected[radius])
 
 
 @every_bonus

@@ -64,23 +64,3 @@ def test_the_records_of_all_learners_have_one_type(base: str) -> None:
                     assert unknown == expected
     larger = with_room_for(empty_state(problem), 1000)
     assert numba.typeof(LearnerRecord(configure(problem, 0), larger)) == expected
-
-
-@pytest.mark.parametrize("base", BASE_OF)
-def test_the_record_of_a_restored_learner_has_the_same_type(base: str) -> None:
-    learner = bl.Learner(
-        SHAPES["both"],
-        base=BASE_OF[base],
-        updater=bl.Lazy(2),
-        rewards=None,
-        episodes=9,
-    )
-
-    def kind(learner: bl.Learner) -> Any:
-        instance = learner._instances[0]
-        return numba.typeof(LearnerRecord(instance.config, instance.state))
-
-    before = kind(learner)
-    learner.observe([bl.Episode(1, [0, 2, 0], [1, 1], [0.5, 1.0]), bl.Episode(2, [2, 1], [1], [0])])
-    assert kind(learner) == before
-    assert kind(bl.Learner.restore(learner.snapshot())) == before

@@ -106,23 +106,6 @@ def test_a_trigger_plans_in_the_same_episodes_in_both_engines(
     assert all_agree(runs)
 
 
-class Batches(bl.Law):
-    """Law under which the feedback of 40 consecutive episodes arrives together."""
-
-    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Any:
-        return -np.arange(first, first + episodes) % 40
-
-
-def test_many_arrivals_at_once_are_all_passed_to_the_trigger() -> None:
-    """The batches exceed the first capacities of the queue and of the counts."""
-    law = Batches("batches", 19.5, np.zeros_like)
-    for updater in UPDATERS.values():
-        runs = every_way(
-            bl.chain(8), base=bl.UCRL2(scale=0.1), updater=updater, delay=law, episodes=200
-        )
-        assert all_agree(runs)
-
-
 def test_a_trigger_and_the_same_rule_as_a_method_give_the_same_run() -> None:
     python = simulate(EveryInPython(), engine="reference")
     for updater in (bl.Triggered(every_fifth), bl.Triggered(at_least, [5]), Every()):
@@ -220,14 +203,6 @@ def test_a_subclass_that_overrides_one_form_of_the_rule_does_not_inherit_the_oth
     assert FifthLazy(10).lazy_alpha() is None
     fifth = simulate(FifthLazy(10), engine="compiled")
     assert difference(fifth, simulate(bl.Triggered(every_fifth))) is None
-
-
-def test_an_instance_of_multi_instance_with_a_trigger_is_not_compiled() -> None:
-    class Several(Every):
-        multi_instance = True
-
-    with pytest.raises(ValueError, match="the updater Several is a Python object"):
-        simulate(Several(), engine="compiled")
 
 
 def test_a_trigger_is_named_after_its_function_and_can_be_copied() -> None:

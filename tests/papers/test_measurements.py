@@ -11,7 +11,6 @@ from belated.papers.howson2021.measurements import (
     Measurements,
     count_runs,
     epoch_cells,
-    find_good_policies,
     measure_epochs,
     measure_exploration,
     play_epochs,
@@ -54,21 +53,6 @@ def test_epochs_are_measured_on_the_shortest_chain_with_the_first_seeds() -> Non
     assert {(cell.world, cell.updater, cell.seeds) for cell in found} == {
         ("chain-5", "lazy:1", (0, 1, 2, 3, 4))
     }
-
-
-@pytest.mark.parametrize(
-    ("gaps", "learnt", "first"),
-    [
-        ([1, 1, 0.4, 1, 0.4, 0.4], 5, 3),
-        ([0.1, 0.1], 1, 1),
-        ([1, 1, 1], 3, 3),
-        ([0.4, 0.4, 1], 3, 1),
-    ],
-)
-def test_a_policy_that_is_good_by_chance_is_not_learnt(
-    gaps: list[float], learnt: int, first: int
-) -> None:
-    assert find_good_policies(np.array(gaps), optimal_value=1.0) == (learnt, first)
 
 
 def test_epsilon_greedy_needs_more_episodes_on_a_longer_chain() -> None:
