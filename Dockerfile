@@ -26,7 +26,7 @@ ENV PATH=/opt/belated/bin:$PATH \
 USER 10001
 # The default store is the file belated.db in this folder.
 WORKDIR /var/lib/belated
-RUN python -c 'from belated.cli.support.compilation import compile_learner; compile_learner()'
+RUN python -c 'import belated; from belated.learner.background import compile_base; compile_base(belated.UCRL2())'
 
 # A new volume begins with the content of the image, here with the compiled code.
 VOLUME ["/var/lib/belated", "/var/cache/belated"]

@@ -9,7 +9,7 @@ from numba.core import event
 MODULES = ("belated.simulation.engine", "belated.learner.updating")
 """Names of the modules whose functions take long to compile: the engine and the planner."""
 
-MESSAGE = "Compiling the engine, about a minute, once per installation…"
+MESSAGE = "Compiling the engine, about half a minute, once per installation…"
 
 
 @cache

@@ -126,7 +126,8 @@ def has_code(function: Any) -> bool:
 def digest_sources() -> str:
     """Return the digest of what compiled code depends on: sources, versions and the processor."""
     tag = sys.implementation.cache_tag
-    digest = sha256(f"{numba.__version__} {tag} {get_host_cpu_name()}".encode())
+    processor = os.environ.get("NUMBA_CPU_NAME") or get_host_cpu_name()
+    digest = sha256(f"{numba.__version__} {tag} {processor}".encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.relative_to(PACKAGE).parts[0] not in WITHOUT_KERNELS:
             digest.update(path.read_bytes())
