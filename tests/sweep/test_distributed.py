@@ -26,7 +26,7 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(tmp_path: Path) -> None:
         killed = threading.Event()
 
         def kill() -> None:
-            while not any(store.ids()) and not killed.wait(0.01):
+            while not store.read_provenance()[0] and not killed.wait(0.01):
                 pass
             os.kill(victim, signal.SIGKILL)
 
