@@ -47,11 +47,6 @@ LEARNER = {"states": 2, "actions": 2, "horizon": 2, "rewards": None, **SETTING}
             r"^Learner\(\) has no argument 'colour'; its arguments are shape, ",
         ),
         (
-            lambda: bl.simulate("chain-3", base=bl.UCRL2, updater="active", episodes=5),
-            TypeError,
-            r"^base must be an object, got the class UCRL2\. Did you mean UCRL2\(\)\?$",
-        ),
-        (
             lambda: bl.simulate("chain-3", **SETTING, episodes=5, delay=100),
             TypeError,
             "such as 'constant:100', got 100",

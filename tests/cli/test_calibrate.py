@@ -116,17 +116,7 @@ def test_a_table_has_the_scale_of_every_setting_and_is_continued(tmp_path, monke
     assert file.read_bytes() == before
 
 
-def test_a_table_is_calibrated_on_the_device_that_is_named(tmp_path, monkeypatch):
-    devices = []
-
-    def calibrate_table(tasks, *, device, **options):
-        devices.append(device)
-        return []
-
-    monkeypatch.setattr("belated.simulation.calibration_table.calibrate_table", calibrate_table)
-    for device in ([], ["--device", "gpu"]):
-        assert call(*TINY, *TABLE, "--table", tmp_path / "s.json", *device).exit_code == 0
-    assert devices == ["cpu", "gpu"]
+def test_a_device_is_chosen_for_many_settings_only():
     done = call(*TINY, *TWO_TERM, "--device", "gpu")
     assert done.exit_code == 2
     assert "--device gpu is for many settings: add --table FILE." in done.stderr

@@ -84,21 +84,6 @@ def test_it_ends_by_itself_and_what_it_says_is_true(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_status_from_before_the_last_feedback_is_not_the_end(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    answers = iter([(0, 7), (1, 7), (1, 9), (0, 9)])
-
-    class Service:
-        def status(self, problem: str) -> dict[str, Any]:
-            waiting, observed = next(answers)
-            return {"waiting": waiting, "observed": observed}
-
-    monkeypatch.setattr(command.time, "sleep", lambda seconds: None)
-    client: Any = Service()
-    assert command.wait_until_settled(client, 9) == {"waiting": 0, "observed": 9}
-
-
 def test_ctrl_c_ends_it_in_order_and_a_store_is_kept(tmp_path: Path) -> None:
     store = f"sqlite:///{tmp_path / 'kept.db'}"
     with demo(tmp_path, "--rate", "50", "--store", store) as process:

@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from belated.cli.main import main
-from belated.cli.sweep import print_summary
 from belated.papers.howson2021 import grid, measurements
 from belated.sweep.store import Store
 
@@ -123,27 +121,6 @@ def test_a_study_is_played_summed_up_and_drawn(
         .read_bytes()
         .startswith(b"\x89PNG")
     )
-
-
-@pytest.mark.parametrize(("columns", "last"), [(79, "Mean regret"), (96, "95% of runs"), (200, "")])
-def test_the_table_of_a_study_fits_the_terminal(
-    columns: int, last: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = {
-        "world": np.array(["riverswim-6", "chain-30"]),
-        "base": np.array(["ucbvi-bf-two_term-0.03", "ucrl2"]),
-        "delay": np.array(["geometric:500", "constant:0"]),
-        "updater": np.array(["lazy:100", "active"]),
-    }
-    numbers = {"runs": 10, "mean_regret": 12345.6, "low": 10000.5, "high": 15000.5, "updates": 7.5}
-    rows |= {name: np.full(2, value) for name, value in numbers.items()}
-    rows |= {"optimism_held": np.array([10, 9]), "setting": np.array(["a", "b"])}
-    monkeypatch.setenv("COLUMNS", str(columns))
-    print_summary(rows, {})
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= columns
-    head = next(line for line in lines if "World" in line)
-    assert head.rstrip().endswith(last or "Optimism held")
 
 
 def study_file(folder: Path) -> Path:

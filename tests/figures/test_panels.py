@@ -96,13 +96,6 @@ def test_every_panel_has_its_law_and_a_line_of_means_for_each_learner(regret):
             np.testing.assert_array_equal(found[name].get_ydata(), line.mean)
 
 
-def test_one_legend_names_all_learners(regret):
-    figure = regret_figure(regret, **NOTES).draw()
-    [legend] = figure.legends
-    assert [text.get_text() for text in legend.get_texts()] == list(LEARNERS.values())
-    assert all(axes.get_legend() is None for axes in figure.axes)
-
-
 def test_the_axes_are_named_once_and_shared(regret):
     figure = regret_figure(regret, **NOTES).draw()
     assert [axes.get_ylabel() for axes in figure.axes] == ["Cumulative regret", "", "", ""]

@@ -1,6 +1,5 @@
 import re
 
-import matplotlib
 import numpy as np
 import pytest
 from matplotlib.colors import same_color
@@ -46,15 +45,6 @@ def test_a_pdf_and_a_png_appear_in_a_new_folder(tmp_path):
     assert paths == [tmp_path / "new" / "v1.5.pdf", tmp_path / "new" / "v1.5.png"]
     assert paths[0].read_bytes().startswith(b"%PDF")
     assert paths[1].read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_same_world_gives_the_same_bytes_whatever_the_users_settings(tmp_path):
-    first = draw_world(bl.chain(3), tmp_path / "first", layout="row", **NOTES)
-    with matplotlib.rc_context({"lines.linewidth": 9, "font.size": 20, "savefig.dpi": 50}):
-        second = draw_world(bl.chain(3), tmp_path / "second", layout="row", **NOTES)
-    other = draw_world(bl.chain(4), tmp_path / "other", layout="row", **NOTES)
-    for one, same, different in zip(first, second, other, strict=True):
-        assert one.read_bytes() == same.read_bytes() != different.read_bytes()
 
 
 def test_a_row_has_a_circle_for_each_state_and_an_arrow_for_each_successor():

@@ -71,19 +71,6 @@ def test_a_lake_is_learned_by_stepping_it_alone_with_feedback_that_comes_late():
     assert training.max_missing == run.max_missing
 
 
-def test_returns_are_in_the_environments_own_units():
-    world = from_gymnasium("CliffWalking-v1", horizon=15)
-    env = DelayedFeedback(
-        gymnasium.make("CliffWalking-v1"),
-        constant(0),
-        horizon=15,
-        reward_map=world.reward_map,
-    )
-    training = train(env, learner_of(world), episodes=20)
-    assert (training.returns <= -13).all()
-    assert (training.returns == np.floor(training.returns)).all()
-
-
 def test_a_training_can_be_repeated_and_continued():
     def parts(*lengths):
         world = bl.chain(4)

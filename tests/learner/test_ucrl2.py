@@ -110,13 +110,6 @@ def test_each_radius_has_its_published_constant(radius: str, expected: float) ->
     assert constants == pytest.approx([1.0, expected])
 
 
-@pytest.mark.parametrize("shape", [Shape(1, 1, 1), Shape(3, 4, 2), Shape(700, 25, 20)])
-@pytest.mark.parametrize("radius", ["common", "jaksch", "paper"])
-def test_the_default_radius_is_the_smallest(shape: Shape, radius: str) -> None:
-    other = UCRL2(radius=radius).backup_rule(shape, 50).constants  # type: ignore[arg-type]
-    assert UCRL2().backup_rule(shape, 50).constants[1] <= other[1]
-
-
 def test_an_unknown_option_is_refused() -> None:
     with pytest.raises(ValueError, match=r"^form must be one of .*'bonus', got 'dual'\.$"):
         UCRL2(form="dual")  # type: ignore[arg-type]

@@ -109,16 +109,8 @@ def staged(h, entry):
             r"^The probabilities of state 0, action 0 must sum to 1 within 1e-09, got 0\.9\.$",
         ),
         (
-            {"entries": ENTRIES[1:]},
-            r"^The probabilities of state 0, action 0 must sum to 1 within 1e-09, got 0\.0\.$",
-        ),
-        (
             {"entries": staged(2, (2, 1, 0, 1, 0.7))},
             r"^The probabilities of stage 2, state 1, action 0 must sum to 1 .*, got 0\.9",
-        ),
-        (
-            {"entries": [(0, 0, 1, 1 + 2e-9), *ENTRIES[1:]]},
-            r"^The probability of successor 1 of state 0, action 0 must .*, got 1\.000000002\.$",
         ),
         (
             {"entries": staged(1, (1, 1, 0, 1, -0.25))},
@@ -139,14 +131,6 @@ def staged(h, entry):
             r"^state of entries\[3\] must be in 0 \.\. 1, got 2 in \(2, 0, 0, 1\)\.$",
         ),
         (
-            {"entries": [*ENTRIES, (0, -1, 0, 1.0)]},
-            r"^action of entries\[3\] must be in 0 \.\. 0, got -1 in \(0, -1, 0, 1\)\.$",
-        ),
-        (
-            {"entries": [*ENTRIES, (0, 0, 2, 1.0)]},
-            r"^successor of entries\[3\] must be in 0 \.\. 1, got 2 in \(0, 0, 2, 1\)\.$",
-        ),
-        (
             {"entries": [(3, 0, 0, 0, 1.0)]},
             r"^stage of entries\[0\] must be in 0 \.\. 2, got 3 in \(3, 0, 0, 0, 1\)\.$",
         ),
@@ -158,7 +142,6 @@ def staged(h, entry):
             {"entries": [(0, 0, 1.0)]},
             r"^Each of entries must be \(s, a, y, p\) or .*, got an array of shape \(1, 3\)\.$",
         ),
-        ({"entries": []}, r"^Each of entries must be .*, got an array of shape \(0,\)\.$"),
         (
             {"entries": (np.zeros(2), np.zeros(2), np.zeros(3), np.zeros(2))},
             r"^entries must have 4 columns .*, got shapes \(2,\), \(2,\), \(3,\), \(2,\)\.$",
@@ -177,7 +160,6 @@ def staged(h, entry):
             r"got \(2, 2, 1\)\.$",
         ),
         ({"start": 2}, r"^start must be in 0 \.\. 1, got 2\.$"),
-        ({"start": -1}, r"^start must be in 0 \.\. 1, got -1\.$"),
         (
             {"start": 0.5},
             r"^start must be a state or a distribution over the 2 states, got 0\.5\.$",

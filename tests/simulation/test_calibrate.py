@@ -19,7 +19,6 @@ from belated.simulation.calibrate import (
     calibrate,
     clopper_pearson,
 )
-from belated.simulation.many import Interrupted
 from belated.simulation.run import Run
 from threshold_base import Threshold
 
@@ -131,19 +130,6 @@ def test_a_trial_is_what_simulate_many_finds_with_all_other_options(more):
     chosen = next(trial for trial in found.tried if trial.scale == found.scale)
     assert (found.held, found.runs) == (chosen.held, chosen.runs)
     assert (found.mean_regret, found.interval) == (chosen.mean_regret, chosen.interval)
-
-
-def test_every_trial_is_told_as_it_is_made_and_ctrl_c_goes_through(monkeypatch):
-    def run_seeds(simulation, seeds, **options):
-        if simulation.base.scale < 1:
-            raise Interrupted([], 40)
-        return [a_run(seed, broken=0, regret=2.0) for seed in seeds]
-
-    monkeypatch.setattr(module, "run_seeds", run_seeds)
-    told = []
-    with pytest.raises(Interrupted):
-        calibrate(bl.chain(3), base=bl.UCRL2(), episodes=1, on_trial=told.append)
-    assert told == [Trial(scale=1.0, held=40, runs=40, mean_regret=2.0)]
 
 
 @pytest.mark.parametrize(

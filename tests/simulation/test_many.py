@@ -117,15 +117,6 @@ def test_after_ctrl_c_no_run_is_started():
     assert started == [4]
 
 
-def test_ctrl_c_during_compilation_leaves_no_runs():
-    class Compiling(Scripted):
-        def run(self, seed, on_progress):
-            raise KeyboardInterrupt
-
-    with pytest.raises(Interrupted, match=r"^Interrupted: 0 of 2 "):
-        run_seeds(Compiling(None), [0, 1], threads=2, progress=None)
-
-
 def test_a_real_run_stops_when_it_is_told_to(monkeypatch):
     def interrupted(futures, **options):
         raise KeyboardInterrupt

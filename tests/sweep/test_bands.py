@@ -36,12 +36,6 @@ def test_each_checkpoint_has_its_own_quantiles():
     np.testing.assert_array_equal(found.mean[1:], regret.mean(axis=0))
 
 
-def test_one_run_is_its_own_band():
-    found = band([run_with(0, [1, 2], [0.5, 0.75])])
-    for line in (found.mean, found.low, found.high):
-        np.testing.assert_array_equal(line, [0, 0.5, 0.75])
-
-
 def test_runs_with_different_checkpoints_are_rejected():
     runs = [run_with(0, [1, 2], [1, 2]), run_with(8, [1, 3], [1, 2])]
     with pytest.raises(ValueError, match=r"^runs must have the same .* seeds 0 and 8 "):
@@ -77,11 +71,6 @@ def test_an_axis_is_not_cut_where_half_of_the_lines_would_leave():
     assert axis_limit({"Constant": {"Active": flat(5, 10), "Lazy": flat(5, 100)}}) is None
 
 
-def test_lines_without_regret_do_not_cut_the_axis_to_nothing():
-    lines = {"Active": flat(0, 0), "Lazy": flat(0, 0), "Explicit": flat(50, 100)}
-    assert axis_limit({"Constant": lines}) is None
-
-
 def test_stored_runs_with_different_checkpoints_are_rejected():
     columns = {
         "seed": np.array([3, 3, 4, 4]),
@@ -92,10 +81,4 @@ def test_stored_runs_with_different_checkpoints_are_rejected():
         ValueError,
         match=r"^The runs of a band must have the same checkpoints; those of seeds 3 to 4",
     ):
-        curve_band(columns)
-
-
-def test_an_incomplete_run_is_rejected():
-    columns = {"seed": np.array([3, 3, 4]), "episode": np.array([1, 2, 1]), "regret": np.ones(3)}
-    with pytest.raises(ValueError, match="must have the same checkpoints"):
         curve_band(columns)

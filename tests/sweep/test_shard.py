@@ -72,10 +72,3 @@ def test_the_parts_of_a_sweep_write_the_files_of_the_whole_sweep(tmp_path: Path)
         assert "When all parts are finished" in output
     assert "0 cells run, 8 already finished" in sweep("parts")
     assert bytes_of(tmp_path / "parts") == bytes_of(tmp_path / "whole")
-
-
-def test_an_invalid_shard_is_a_usage_error(tmp_path: Path) -> None:
-    (tmp_path / "parts.toml").write_text(STUDY)
-    done = CliRunner().invoke(app, ["sweep", str(tmp_path / "parts.toml"), "--shard", "9/3"])
-    assert done.exit_code == 2
-    assert "'--shard': shard must be I/N" in done.output

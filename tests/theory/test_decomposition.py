@@ -8,10 +8,9 @@ import pytest
 import belated as bl
 from belated.delays import constant, geometric, poisson, uniform
 from belated.learner.bases import OPTIMISTIC
-from belated.theory import optimism
 from belated.theory.bonus import BASES
 from random_problems import puzzling_world
-from theory.lemmas import Paths, lemma_2, played
+from theory.lemmas import lemma_2, played
 
 LAWS = [constant(20), uniform(20), poisson(20), geometric(20)]
 
@@ -42,17 +41,3 @@ def test_without_the_sum_of_bonuses_lemma_2_is_violated() -> None:
     noise = 6 * (H + C) * math.sqrt(K * H * math.log(K * math.pi / 0.06))
     bound = lemma_2("ucbvi-ch", trap().shape, paths)
     assert noise < regret < bound < 13 * regret
-
-
-def test_lemma_2_has_its_formula() -> None:
-    shape, K = bl.Shape(2, 2, 2), 3
-    states, actions = [[0, 0], [0, 1], [0, 0]], [[0, 0]] * 3
-    b = optimism("ucbvi-ch", shape, episodes=K, delta=0.01)
-    L = math.log(2 * 2 * 2 * 2 * math.pi**2 / 0.06)
-    counts = [0, 0, 1, 0, 1, 1]  # usable visits at each step; the second episode comes later
-    bonuses = [1, 0, min(1, b.B), 0, min(1, b.B), 0]
-    expected = 6 * 3 * math.sqrt(K * 2 * math.log(K * math.pi / 0.06)) + 6 * sum(
-        bonus + 3 * 4 * 2 * L / max(1, n) for bonus, n in zip(bonuses, counts, strict=True)
-    )
-    found = lemma_2("ucbvi-ch", shape, Paths(states, actions, [0, 5, 0]))
-    assert found == pytest.approx(expected)

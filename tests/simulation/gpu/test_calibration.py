@@ -64,21 +64,6 @@ def test_settings_that_the_gpu_cannot_run_are_calibrated_on_the_cpu(rounds, caps
     assert all(len(made) == 4 for made in rounds)
 
 
-def test_a_setting_that_no_scale_makes_optimistic_is_reported_without_a_scale(rounds, monkeypatch):
-    def run_jobs(jobs, on_slice):
-        for job in jobs:
-            job.run = type("Broken", (), {"total_regret": 1.0, "optimism_broken": 1})()
-
-    monkeypatch.setattr(engine, "run_jobs", run_jobs)
-    [row] = calibrate_table(TASKS[:1], device="gpu")
-    assert (row.scale, row.held, row.mean_regret) == (None, 0, None)
-
-
-def test_an_unknown_device_is_an_error():
-    with pytest.raises(ValueError, match="device must be one of 'cpu', 'gpu', got 'tpu'"):
-        calibrate_table(TASKS, device="tpu")
-
-
 @needs_gpu
 def test_a_gpu_finds_the_same_scales_as_the_cpu():
     options = {"base": "ucbvi-ch", "runs": 2, "tolerance": 100.0}
