@@ -9,7 +9,7 @@ import numpy as np
 from belated.checks.samples import require_equal_runs
 from belated.checks.suite import Check, by_name, require, run_checks, select_checks
 from belated.delays.laws import geometric
-from belated.episode import Episode, Policy
+from belated.episode import Policy
 from belated.exact.values import optimal_actions, optimal_table, optimal_value, policy_value
 from belated.learner.bases.ucbvi_ch import UCBVI_CH
 from belated.learner.updaters import Active
@@ -18,7 +18,7 @@ from belated.mdp.play import play
 from belated.simulation.simulation import Simulation
 
 PLAYED_STEPS: Final = 8000
-"""Approximate number of steps that are simulated in a check."""
+"""Approximate number of steps that are simulated in a check, in 20 to 400 episodes."""
 
 
 def world_checks(world: MDP, *, without: Collection[str] = ()) -> list[Check]:
@@ -87,30 +87,17 @@ def optimal_policy(world: MDP) -> Policy:
     return Policy(optimal_actions(world).argmax(axis=2).astype(np.int32))
 
 
-def uniform_policy(world: MDP) -> Policy:
-    """Return the policy for `world` that draws every allowed action with equal probability."""
-    available = world.shape.available
-    return Policy(available.argmax(axis=2).astype(np.int32), available.copy())
-
-
-def play_episodes(world: MDP, policy: Policy) -> list[Episode]:
-    """Simulate 20 to 400 episodes of `policy` in `world` and return them.
-
-    The number of episodes is chosen such that they have about PLAYED_STEPS steps in total.
-    """
-    count = max(20, min(400, PLAYED_STEPS // world.shape.horizon))
-    return [play(world, policy, seed=0, episode=k) for k in range(1, count + 1)]
-
-
 def matches_value(world: MDP) -> None:
     """Check that the mean return of simulated episodes of `world` agrees with the exact value.
 
     Episodes of an optimal policy and of a uniformly random policy are simulated.
     """
-    for policy in (uniform_policy(world), optimal_policy(world)):
-        returns = np.array(
-            [np.sum(np.asarray(episode.rewards)) for episode in play_episodes(world, policy)]
-        )
+    available = world.shape.available
+    uniform = Policy(available.argmax(axis=2).astype(np.int32), available.copy())
+    count = max(20, min(400, PLAYED_STEPS // world.shape.horizon))
+    for policy in (uniform, optimal_policy(world)):
+        played = (play(world, policy, seed=0, episode=k) for k in range(1, count + 1))
+        returns = np.array([np.sum(np.asarray(episode.rewards)) for episode in played])
         value, error = policy_value(world, policy), returns.std() / math.sqrt(returns.size)
         # rewards with a probability below about 1/1000 may not have been observed
         rare = 7 * world.shape.horizon / returns.size

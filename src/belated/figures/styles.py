@@ -182,18 +182,11 @@ def new_axes(labels: Collection[str] = ()) -> Axes:
     """
     from matplotlib import pyplot
 
-    return pyplot.figure(figsize=figure_size(labels), layout="constrained").add_subplot()
-
-
-def figure_size(labels: Collection[str]) -> tuple[float, float]:
-    """Return the width and height, in inches, of a figure with a legend beside the axes.
-
-    `labels` are the labels of the legend. If there are fewer than two, the figure has no legend.
-    """
     width, height = AXES_SIZE_IN
     if len(labels) > 1:
         width += LEGEND_HANDLE_IN + LEGEND_CHAR_IN * max(map(len, labels))
-    return max(width, MIN_WIDTH_IN), height
+    size = max(width, MIN_WIDTH_IN), height
+    return pyplot.figure(figsize=size, layout="constrained").add_subplot()
 
 
 def plot_lines(

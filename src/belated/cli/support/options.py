@@ -116,15 +116,6 @@ def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:
         return parse(*values)
 
 
-def check_choices(**values: str) -> None:
-    """Exit with a usage error if one of `values` is not allowed by `CHOICES`.
-
-    Each keyword is the name of an option.
-    """
-    for name, value in values.items():
-        parse_option(f"--{name.replace('_', '-')}", check_choice, name, value, CHOICES[name])
-
-
 def format_value(value: object) -> str:
     """Return `value` as text from which `parse_value` restores the same value.
 
@@ -194,7 +185,9 @@ def build_study(**keys: Any) -> "Study":
     """
     from belated.sweep.study import Study, StudyError
 
-    check_choices(**{name: value for name, value in keys.items() if name in CHOICES})
+    for name in (name for name in keys if name in CHOICES):
+        with usage_errors(f"--{name.replace('_', '-')}"):
+            check_choice(name, keys[name], CHOICES[name])
     try:
         return Study(name="belated", **keys)
     except StudyError as error:

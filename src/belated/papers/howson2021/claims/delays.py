@@ -19,6 +19,7 @@ from belated.papers.howson2021.claims.verdict import (
     Numbers,
     Tested,
     all_hold,
+    all_positive,
     claim,
     is_above,
     is_below,
@@ -105,7 +106,7 @@ def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Tested]:
         slack = np.hstack([allowed - (table - line), allowed + (table - line)])
         yield Tested(
             f"S = {states}, {law}, {LEARNERS[updater]}",
-            all_hold(is_above(mean_interval(column), 0, len(table)) for column in slack.T),
+            all_positive(slack.T),
             (("slope", mean_interval(slopes)), ("R²", r2), ("quadratic term", bend)),
         )
 
@@ -144,10 +145,7 @@ def _varied_delays_cost_less(evidence: Evidence) -> Iterator[Tested]:
         if slopes is None:
             continue
         slope = slopes[:, :, 0]
-        test = all_hold(
-            is_above(mean_interval(slope[:, low] - slope[:, high]), 0, len(slope))
-            for high, low in product((0, 1), (2, 3))
-        )
+        test = all_positive(slope[:, low] - slope[:, high] for high, low in product((0, 1), (2, 3)))
         numbers = tuple((f"slope, {law}", mean_interval(slope[:, i])) for i, law in enumerate(laws))
         yield Tested(f"S = {states}, {LEARNERS[updater]}", test, numbers)
 
@@ -166,9 +164,7 @@ def _gradient_falls_with_alpha(evidence: Evidence) -> Iterator[Tested]:
         if slopes is None:
             continue
         slope = slopes[:, 0, :]
-        falls = all_hold(
-            is_above(mean_interval(slope[:, i] - slope[:, i + 1]), 0, len(slope)) for i in (0, 1)
-        )
+        falls = all_positive(slope[:, i] - slope[:, i + 1] for i in (0, 1))
         numbers = tuple(
             (f"slope, {LEARNERS[u]}", mean_interval(slope[:, i]))
             for i, u in enumerate(LAZY_UPDATERS)
@@ -267,10 +263,8 @@ def _good_under_every_law(evidence: Evidence) -> Iterator[Tested]:
             table = evidence.table([(Condition(states, law, mean), updater) for law in LAWS])
             if mean == 0 or table is None:
                 continue
-            test = all_hold(
-                is_above(mean_interval(LAW_FACTOR * table[:, i] - table[:, j]), 0, len(table))
-                for i, j in permutations(range(len(LAWS)), 2)
-            )
+            pairs = permutations(table.T, 2)
+            test = all_positive(LAW_FACTOR * one - other for one, other in pairs)
             levels = table.mean(axis=0)
             ratio = float(levels.max() / levels.min())
             name = f"S = {states}, E[τ] = {mean:g}, {LEARNERS[updater]}"
@@ -295,7 +289,7 @@ def _penalty_does_not_grow(evidence: Evidence) -> Iterator[Tested]:
         slack = (1 + PENALTY_MARGIN) * penalty[:, :-1] - penalty[:, 1:]
         yield Tested(
             f"{condition}, {LEARNERS[updater]}",
-            all_hold(is_above(mean_interval(column), 0, len(penalty)) for column in slack.T),
+            all_positive(slack.T),
             tuple(
                 (f"penalty at {part}", mean_interval(penalty[:, i]))
                 for i, part in enumerate(("K/4", "K/2", "K"))

@@ -17,8 +17,15 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final, Literal, NamedTuple
 
+from belated.episode import Floats
 from belated.papers.howson2021.evidence import Evidence
-from belated.papers.statistics import Interval, discoveries, p_value_above, p_value_below
+from belated.papers.statistics import (
+    Interval,
+    discoveries,
+    mean_interval,
+    p_value_above,
+    p_value_below,
+)
 
 FALSE_DISCOVERY_RATE: Final = 0.025
 """Maximum false discovery rate over the settings of a claim, in each of the two directions.
@@ -82,6 +89,14 @@ def all_hold(tests: Iterable[PValues]) -> PValues:
     """
     confirm, refute = zip(*tests, strict=True)
     return PValues(max(confirm), min(1.0, len(refute) * min(refute)))
+
+
+def all_positive(columns: Iterable[Floats]) -> PValues:
+    """Return the p-values of the claim that the means of several values are all above 0.
+
+    Each of `columns` has one entry per seed.
+    """
+    return all_hold(is_above(mean_interval(column), 0, column.size) for column in columns)
 
 
 def any_holds(tests: Iterable[PValues]) -> PValues:
