@@ -38,7 +38,6 @@ SLOW = frozenset(
         "tests/checks/test_world.py",
         "tests/equivalence/test_definition.py",
         "tests/equivalence/test_engines.py",
-        "tests/equivalence/test_late_ways.py",
         "tests/learner/test_every_base.py",
         "tests/learner/test_partial_feedback.py",
         "tests/service/test_openapi.py",

@@ -49,6 +49,8 @@ from .learner.bases import Optimal as Optimal
 from .learner.bases import Proof as Proof
 from .learner.bases import QLearning as QLearning
 from .learner.bases import UniformRandom as UniformRandom
+from .learner.bases.base import Hooks as Hooks
+from .learner.bases.base import OwnState as OwnState
 from .learner.bases.planner import Plan as Plan
 from .learner.bases.planner import Planner as Planner
 from .learner.exploration import Exploration as Exploration

@@ -470,10 +470,10 @@ CHECKS: Final = by_name(
     stays_in_range,
     is_pure,
     ignores_arrival_order,
+    declares_reads,  # before what follows from a wrong declaration
     is_optimistic,
     accepts_pooled_counts,
     survives_snapshot,
-    declares_reads,
     engines_agree,
     rejects_invalid_options,
 )
