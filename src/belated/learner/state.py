@@ -18,7 +18,7 @@ from belated.learner.bases.base import OwnState, empty_own_state, with_queue_roo
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.problem import LearningProblem
-from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
+from belated.learner.rewards import SAMPLE, RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
 from belated.worklist import Worklist, empty_worklist
 
@@ -30,10 +30,10 @@ SINCE_PLAN: Final = 2  # number of items of feedback since the last plan
 OWN: Final = 3  # number of episodes, started since the last plan, that have arrived completely
 EPOCH: Final = 4  # number of plans that the updater required, including the first
 
-NEXT_STEP: Final = 0
-"""Index into `Scratch.progress` of the step after the next one to plan; 0 if no plan is unfinished.
-The planner keeps what it knows of this step in the other numbers."""
-
+# Indices into `Scratch.progress`:
+NEXT_STEP: Final = 0  # the step after the next one to plan; 0 if no plan is unfinished
+MOVED: Final = 1  # number of states at NEXT_STEP whose value changed, in `Scratch.moved`
+WHOLE: Final = 2  # 1 if every row of the next step to plan is stale
 
 MAX_SAMPLES: Final = 1 << 24
 """Largest number of samples that a plan keeps: 128 MiB of memory."""
@@ -92,7 +92,7 @@ class Scratch(NamedTuple):
     stamp: NDArray[np.int64]  # (1) number of steps processed so far
     progress: NDArray[np.int64]  # (3) where an unfinished plan goes on; see NEXT_STEP
     highest: Floats  # (1) largest value that changed at the next step of an unfinished plan
-    work: NDArray[np.int64]  # (1) number of row backups and of steps played so far
+    work: NDArray[np.int64]  # (1) row backups and steps played since the learner was made
     no_visits: NDArray[np.int64]  # (S) zeros: visits after the last step
     term_n: NDArray[np.int64]  # (rows) N' of the terms of each row, 0 for none; see RowTerms
     terms: Floats  # (2, rows) the terms; (2, 0) if the backup has none
@@ -276,13 +276,14 @@ def configure(problem: LearningProblem, instance: int) -> Config:
     rule = problem.backup_rule
     assert isinstance(rule.backup, Backup)
     compiled = rule.backup.compiled or not JIT
+    draws = rule.samples or problem.reward_estimator.kind == SAMPLE  # anew for every plan
     return fixed._replace(
         constants=np.array(rule.constants, np.float64),
         reads=READS.index(rule.reads),
         reads_visits=rule.reads_visits,
         samples=rule.samples,
         monotone=base.is_monotone and not rule.samples,  # a sample is no bound on the next
-        incremental=compiled and problem.planning != "full" and not rule.samples,
+        incremental=compiled and problem.planning != "full" and not draws,
     )
 
 

@@ -1,6 +1,6 @@
 """The two operations on a learner state: add feedback, and plan.
 
-Only these kernels change a `LearnerState`. Feedback is added step by step. Under lazy updating, a
+Feedback is added step by step. Under lazy updating, a
 plan becomes due when the count of a row has grown by a given factor since the last plan.
 """
 
@@ -150,8 +150,8 @@ def absorb(
 
 
 @inlined
-def start_plan(config: Config, state: LearnerState, refresh: bool) -> int:
-    """Update the estimated rewards before a plan if `refresh`; return the number of the plan.
+def start_plan(config: Config, state: LearnerState, refresh: bool) -> None:
+    """Update the estimated rewards before a plan if `refresh`.
 
     If `refresh` and only rewards are late, the counts of observed rewards are also stored as the
     counts at the start of the new epoch.
@@ -165,11 +165,6 @@ def start_plan(config: Config, state: LearnerState, refresh: bool) -> int:
     refresh : bool
         Whether to update the estimated rewards. If False, late rewards that arrived in this epoch
         are not used yet.
-
-    Returns
-    -------
-    int
-        Number of the plan, part of the key of its random numbers.
     """
     plan = state.numbers[PLANS] + (config.instance << 32)
     if config.unknown_rewards and refresh:
@@ -188,7 +183,6 @@ def start_plan(config: Config, state: LearnerState, refresh: bool) -> int:
             state.rewards,
             state.touched,
         )
-    return plan
 
 
 @inlined

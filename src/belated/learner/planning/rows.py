@@ -1,14 +1,15 @@
-"""The planner: backward induction that computes only the rows whose value can have changed.
+"""The planner: backward induction that computes again the rows whose value can have changed.
 
 Steps are processed from the last to the first. The backup of a row is computed again if the row has
-new observations, or if an input of the backup has changed; a full plan is the same loop with every
-row stale. Each value is the result of one call of the base's backup, which is a pure function of
-its inputs, so that both ways give the same bits.
+new observations, or if an input of the backup has changed. All rows of a step are computed if a
+quarter of the values of the next step have changed, because then most rows are stale; a full plan
+is the same loop with every row stale. Each value is the result of one call of the base's backup,
+which is a pure function of its inputs, so that all ways give the same bits.
 
 A base declares which values of the next step its backup reads: only those of the row's successors;
 in addition the largest value, or the largest and the smallest; or all values that are at least the
-mean of the successors; or all values. The base also declares whether the backup reads the visit
-counts of the successors. See `BackupRule`.
+mean of the successors; or all values; or also their order. The base also declares whether the
+backup reads the visit counts of the successors. See `BackupRule`.
 """
 
 import math
@@ -23,7 +24,7 @@ from belated.learner.planning.greedy import (
 )
 from belated.learner.planning.loops import Loops
 from belated.learner.planning.stale import list_every_row, list_stale
-from belated.learner.state import NEXT_STEP, Config, LearnerRecord, LearnerState
+from belated.learner.state import MOVED, NEXT_STEP, WHOLE, Config, LearnerRecord, LearnerState
 
 
 @inlined
@@ -56,8 +57,8 @@ def plan_rows(loops: Loops, pointer: LearnerRecord, plan: int, every_row: bool, 
     every_row : bool
         Whether to compute every row.
     limit : int
-        Number of row backups, counted in `scratch.work`, from which on the plan stops before the
-        next step. The next call goes on from there.
+        Work, counted in `Scratch.work`, from which on the plan stops before the next step. The next
+        call goes on from there.
 
     Returns
     -------
@@ -72,11 +73,11 @@ def plan_rows(loops: Loops, pointer: LearnerRecord, plan: int, every_row: bool, 
         progress.fill(0)
         progress[NEXT_STEP] = H
         scratch.highest[0] = -math.inf
-    moved, whole = progress[1], progress[2] == 1
+    moved, whole = progress[MOVED], progress[WHOLE] == 1
     highest = scratch.highest[0]
     while progress[NEXT_STEP] > 0:
         if scratch.work[0] >= limit:
-            progress[1], progress[2], scratch.highest[0] = moved, whole, highest
+            progress[MOVED], progress[WHOLE], scratch.highest[0] = moved, whole, highest
             return False
         h = progress[NEXT_STEP] - 1
         # 1. Compute the backups that can have changed.
