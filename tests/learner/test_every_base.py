@@ -80,7 +80,7 @@ def test_the_seven_bases_of_the_paper_are_there_and_every_option_is_tried() -> N
 def test_every_variant_passes_the_checks_of_a_base(
     base: bl.Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.checks.backups.SCALES", (0.1,))
+    monkeypatch.setattr("belated.checks.base.SCALES", (0.1,))
     check_base(base, without=["engines_agree", "runs_compiled", "rejects_invalid_options"])
 
 

@@ -89,7 +89,7 @@ def demo(
     with missing_packages():
         import belated.service  # noqa: F401
     from belated.demo.schedule import FeedbackSchedule
-    from belated.learner.background import enable as compile_in_background
+    from belated.learner.background import compilation_in_background
 
     with usage_errors():
         schedule = FeedbackSchedule(mean_delay=mean_delay, never=never, seed=seed)
@@ -97,8 +97,11 @@ def demo(
     with demo_store(store) as address, open_ledger(address) as ledger:
         check_no_tokens(ledger, address)
         typer.echo("Starting ...")
-        compile_in_background()
-        with open_demo_listener(port) as listener, stop_signals(lambda *_: stop.set()):
+        with (
+            compilation_in_background(),
+            open_demo_listener(port) as listener,
+            stop_signals(lambda *_: stop.set()),
+        ):
             url = format_url(DEFAULT_HOST, listener.getsockname()[1])
             with serve_in_thread(ledger, listener):
                 run_clinic(url, schedule, rate=rate, episodes=episodes, stop=stop)

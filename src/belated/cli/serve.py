@@ -154,7 +154,7 @@ def serve(
         with missing_packages():
             from belated.service.auth import is_loopback
             from belated.service.operations.log import configure_log
-        from belated.learner.background import enable as compile_in_background
+        from belated.learner.background import compilation_in_background
 
         check_host(host, store, local=is_loopback(host), ledger=ledger)
         configure_log(as_json=log_format is LogFormat.JSON, log_requests=verbose)
@@ -167,8 +167,7 @@ def serve(
             max_total_cells=max_total_cells,
             rate_limit=rate_limit,
         )
-        compile_in_background()
-        with open_listener(host, port) as listener:
+        with compilation_in_background(), open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
             print_start(url, store, has_tokens=bool(ledger.tokens.all()))
             reduce_gc_frequency()

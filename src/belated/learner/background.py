@@ -7,33 +7,51 @@ the disk cache, one base after another. Only a plan that is too large for plain 
     python -m belated.learner.background     compiles the base that is pickled on stdin
 """
 
+import logging
 import os
 import pickle
 import queue
 import subprocess
 import sys
 import threading
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from belated.compiled import budget
 from belated.compiled.cache import folder
 from belated.learner.bases.base import BaseAlgorithm
 
+LOG = logging.getLogger(__name__)
+
 NICENESS: Final = 10
 """Priority of the child process, so that it does not slow down requests."""
 
-_requests: queue.Queue[tuple[BaseAlgorithm, threading.Event]] = queue.Queue()
+Request = tuple[BaseAlgorithm, threading.Event]
+
+_requests: queue.Queue[Request | None] = queue.Queue()
 _known: dict[BaseAlgorithm, threading.Event] = {}
 _enabled = threading.Event()
 
 
-def enable() -> None:
-    """Compile in a child process from now on, if there is a folder for the compiled code."""
-    if folder() is not None and not _enabled.is_set():
-        _enabled.set()
-        budget.set_unlimited()
+@contextmanager
+def compilation_in_background() -> Iterator[None]:
+    """Return a context manager in which a child process compiles.
+
+    It has no effect if there is no folder for the compiled code.
+    """
+    if folder() is None:
+        yield
+        return
+    with budget.limited_to(budget.UNLIMITED):
         threading.Thread(target=_compile_requested, name="compiler", daemon=True).start()
+        _enabled.set()
+        try:
+            yield
+        finally:
+            _enabled.clear()
+            _known.clear()
+            _requests.put(None)
 
 
 def is_enabled() -> bool:
@@ -50,11 +68,13 @@ def request(base: BaseAlgorithm) -> threading.Event:
 
 
 def _compile_requested() -> None:
-    while True:
-        base, done = _requests.get()
-        with suppress(OSError):
-            command = [sys.executable, "-m", "belated.learner.background"]
+    command = [sys.executable, "-m", "belated.learner.background"]
+    while (request := _requests.get()) is not None:
+        base, done = request
+        try:
             subprocess.run(command, input=pickle.dumps(base), stderr=subprocess.DEVNULL)
+        except (OSError, pickle.PicklingError, AttributeError, TypeError) as error:
+            LOG.warning("The base %s is not compiled: %s", base.name, error)
         budget.check_disk_again()
         done.set()
 
