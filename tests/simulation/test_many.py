@@ -1,5 +1,6 @@
 import signal
 import threading
+import time
 from dataclasses import fields
 
 import numpy as np
@@ -94,6 +95,7 @@ def test_ctrl_c_stops_every_run_and_keeps_the_finished_ones_in_the_order_of_the_
         if seed == 1:
             finishing.acquire()
             finishing.acquire()
+            time.sleep(0.1)  # both threads only have to return
             signal.raise_signal(signal.SIGINT)
         return until_stopped(on_progress)
 

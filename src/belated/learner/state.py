@@ -18,7 +18,7 @@ from belated.learner.bases.base import OwnState, empty_own_state, with_queue_roo
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.problem import LearningProblem
-from belated.learner.rewards import SAMPLE, RewardEstimator, RewardSums, empty_sums
+from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
 from belated.theory.alpha import lazy_terms
 from belated.worklist import Worklist, empty_worklist
 
@@ -276,14 +276,13 @@ def configure(problem: LearningProblem, instance: int) -> Config:
     rule = problem.backup_rule
     assert isinstance(rule.backup, Backup)
     compiled = rule.backup.compiled or not JIT
-    draws = rule.samples or problem.reward_estimator.kind == SAMPLE  # anew for every plan
     return fixed._replace(
         constants=np.array(rule.constants, np.float64),
         reads=READS.index(rule.reads),
         reads_visits=rule.reads_visits,
         samples=rule.samples,
         monotone=base.is_monotone and not rule.samples,  # a sample is no bound on the next
-        incremental=compiled and problem.planning != "full" and not draws,
+        incremental=compiled and problem.planning != "full" and not rule.samples,
     )
 
 
