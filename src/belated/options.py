@@ -41,8 +41,7 @@ class LearnerOptions:
         Bonus of unknown rewards; see `belated.learner.rewards`.
     planning : {"auto", "incremental", "full"}
         Values that each plan recomputes. "incremental" recomputes only values that can have
-        changed, and "full" all values. "auto" recomputes all values of a stage if most of them are
-        expected to change, and otherwise works as "incremental". The results are identical.
+        changed, and "full" all values; "auto" is "incremental". The results are identical.
     """
 
     stages: Stages = field(
@@ -90,8 +89,8 @@ class SimulationOptions(LearnerOptions):
     planning: SimulationPlanning = field(  # type: ignore[assignment]
         default="auto",
         metadata={
-            "help": "At each plan, recompute changed values ('incremental'), all values ('full'), "
-            "or choose for each stage ('auto'); 'none' keeps the first plan."
+            "help": "Recompute changed values in each plan ('incremental', 'auto') or all values "
+            "('full'); 'none' keeps the first plan."
         },
     )
     delay_per: DelayPer = field(

@@ -202,14 +202,15 @@ def test_folders_of_other_sources_are_deleted_when_they_have_long_been_unused(
     places: Places,
 ) -> None:
     parent = places.home / "belated"
-    own, old, recent = (parent / name for name in (cache.digest_sources(), "a" * 24, "b" * 24))
+    names = cache.digest_sources(), f"belated-{'a' * 24}", f"belated-{'b' * 24}"
+    own, old, recent = (parent / name for name in names)
     long_ago = time.time() - cache.MAX_UNUSED_S - 60
-    others = [parent / "somebody's", parent / ("c" * 23)]
+    others = [parent / name for name in ("somebody's", "c" * 24, "belated-results-of-2026-run-1")]
     for path in (own, old, recent, *others):
         (path / "inside").mkdir(parents=True)
         os.utime(path, (long_ago, long_ago))
     os.utime(recent)
-    file = parent / ("d" * 24)
+    file = parent / f"belated-{'d' * 24}"
     file.touch()
     os.utime(file, (long_ago, long_ago))
     places.find()

@@ -12,6 +12,7 @@ directory: the first of these that is writable. If none is, every process compil
 import multiprocessing
 import os
 import pickle
+import re
 import shutil
 import stat
 import sys
@@ -39,6 +40,9 @@ WITHOUT_KERNELS: Final = frozenset(
     ["checks", "cli", "client", "demo", "figures", "gym", "ledger", "online", "service", "sweep"]
 )
 """Packages whose sources do not affect compiled code."""
+
+FOLDER_PREFIX: Final = "belated-"
+"""Start of the names of the folders, by which old ones are told from folders of other programs."""
 
 MAX_UNUSED_S: Final = 30 * 86_400
 """Age, in seconds, at which a folder of code of other sources is deleted."""
@@ -124,14 +128,14 @@ def has_code(function: Any) -> bool:
 
 @cache
 def digest_sources() -> str:
-    """Return the digest of what compiled code depends on: sources, versions and the processor."""
+    """Return the name of the folder: a digest of sources, versions and the processor."""
     tag = sys.implementation.cache_tag
     processor = os.environ.get("NUMBA_CPU_NAME") or get_host_cpu_name()
     digest = sha256(f"{numba.__version__} {tag} {processor}".encode())
     for path in sorted(PACKAGE.rglob("*.py")):
         if path.relative_to(PACKAGE).parts[0] not in WITHOUT_KERNELS:
             digest.update(path.read_bytes())
-    return digest.hexdigest()[:24]
+    return f"{FOLDER_PREFIX}{digest.hexdigest()[:24]}"
 
 
 @cache
@@ -193,6 +197,6 @@ def _sweep(parent: Path) -> None:
         own.mkdir(exist_ok=True)
         os.utime(own)
         for other in parent.iterdir():
-            is_ours = len(other.name) == len(own.name) and other.is_dir()
-            if is_ours and time.time() - other.stat().st_mtime > MAX_UNUSED_S:
+            is_ours = re.fullmatch(f"{FOLDER_PREFIX}[0-9a-f]{{24}}", other.name) is not None
+            if is_ours and other.is_dir() and time.time() - other.stat().st_mtime > MAX_UNUSED_S:
                 shutil.rmtree(other, ignore_errors=True)
