@@ -122,7 +122,7 @@ def check(setting: Setting, **given: Any) -> Any:
         warnings.filterwarnings("ignore", "Running the slower reference loop")
         run = bl.simulate(**arguments, **given, every=1, trace=True)
     assert differences(setting, run) == [], setting
-    delta = setting.base.failure_probability
+    delta = setting.base.delta
     assert run.psi == bl.theory.psi(run.mean_delay, setting.episodes, delta)
     return run
 

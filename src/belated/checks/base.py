@@ -106,7 +106,7 @@ def base_checks(
         omitted.add("declares_reads")
     elif base.stepwise:
         omitted |= {"ignores_arrival_order", "accepts_pooled_counts", "declares_reads"}
-    elif base.is_monotone:
+    elif base.monotone:
         omitted.add("ignores_arrival_order")
     selected = select_checks(CHECKS, without, base, SHAPES if shape is None else (shape,))
     return [check for check in selected if check.name not in omitted]
@@ -256,7 +256,7 @@ def depends_on_counts_only(base: BaseAlgorithm | Planner, shape: Shape) -> bool:
     """
     if not isinstance(base, BaseAlgorithm):
         return True
-    return not (base.random_ties or base.stepwise or base.is_monotone or is_sampled(base, shape))
+    return not (base.ties == "random" or base.stepwise or base.monotone or is_sampled(base, shape))
 
 
 def is_sampled(base: BaseAlgorithm | Planner, shape: Shape) -> bool:
@@ -325,13 +325,9 @@ class ModifiedBase(BaseAlgorithm):
     inner: BaseAlgorithm
     change: Callable[[BackupRule], BackupRule]
 
-    @property
-    def is_monotone(self) -> bool:
-        return self.inner.is_monotone
-
-    @property
-    def random_ties(self) -> bool:
-        return self.inner.random_ties
+    def __post_init__(self) -> None:
+        for option in ("monotone", "ties"):
+            object.__setattr__(self, option, getattr(self.inner, option))
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         return self.change(self.inner.backup_rule(shape, episodes))
@@ -423,7 +419,7 @@ def is_optimistic(base: BaseAlgorithm | Planner, shapes: Shapes) -> None:
         )
         run = replace(setting, engine=fastest_engine(setting)).run(seed)
         broken += run.optimism_broken > 0
-    delta = base.failure_probability if isinstance(base, BaseAlgorithm) else 0.05
+    delta = base.delta if isinstance(base, BaseAlgorithm) else 0.05
     require(
         broken <= delta * RUNS,
         f"{part_name(base)} is not optimistic: in {broken} of {RUNS} runs its value was below the "

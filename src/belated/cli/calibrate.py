@@ -188,7 +188,7 @@ def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration"
     If the search fails or is interrupted, print the scales tried so far, and exit. `threads` is the
     number of runs computed at the same time; None for the number of processors.
     """
-    from belated.learner.compile_errors import CompilationError
+    from belated.learner.own_functions import CompilationError
     from belated.simulation.calibrate import run_search
     from belated.simulation.many import Interrupted
 

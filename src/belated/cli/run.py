@@ -221,7 +221,7 @@ def simulate(
         Dict from the name of each setting to its finished runs, exit code, and error message. The
         message is empty if the code is 0.
     """
-    from belated.learner.compile_errors import CompilationError
+    from belated.learner.own_functions import CompilationError
     from belated.simulation import many
 
     runs: dict[str, list[Run]] = {}

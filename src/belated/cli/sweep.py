@@ -112,7 +112,7 @@ def run_cells(
     """
     import errno
 
-    from belated.learner.compile_errors import CompilationError
+    from belated.learner.own_functions import CompilationError
     from belated.simulation.gpu import GpuMismatchError
     from belated.simulation.many import Device
     from belated.sweep.sweep import sweep as run_sweep

@@ -1,13 +1,12 @@
 """Exact values by backward induction: V* and optimal actions of a world, V^pi of a policy.
 
-Compiled functions take the arrays `ptr`, `succ`, `prob` and `rewards` of an `MDP`. They compute the
-value of each cell (h, s) separately and sum over successors in ascending order. The value of a cell
-computed alone is therefore bit-identical to its value in a whole table. Steps h are numbered from
-0, and the values v[H] after the last step are 0.
+The value of each cell (h, s) is computed separately, as a sum over successors in ascending order.
+The value of a cell computed alone is therefore bit-identical to its value in a whole table. Steps h
+are numbered from 0, and the values v[H] after the last step are 0.
 """
 
 import math
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,147 +15,175 @@ from belated.compiled import inlined, kernel
 from belated.episode import Bools, Floats, Ints, Policy, Shape
 from belated.mdp.model import MDP, PROBABILITY_TOLERANCE, mean_reward, row_of
 from belated.mdp.play import check_policy, check_weights
+from belated.worklist import END, Worklist, put, take
 
-Actions = NDArray[np.int32]
-Successors = NDArray[np.int32]
-
-NO_EXPLORATION: Bools = np.zeros((0, 0, 0), np.bool_)
-"""Value of the argument `explore` for a deterministic policy."""
-
-ALL_ALLOWED: Bools = np.zeros((0, 0, 0), np.bool_)
-"""Value of the argument `allowed` if all actions are allowed."""
+NO_MASK: Bools = np.zeros((0, 0, 0), np.bool_)
+"""Mask in place of None, which compiled functions do not accept."""
 
 VALUE_TOLERANCE: Final = 1e-9
 """Largest difference at which two values are considered equal up to rounding."""
 
 
-@inlined
-def q_value(
-    ptr: Ints,
-    succ: Successors,
-    prob: Floats,
-    rewards: Floats,
-    v_next: Floats,
-    h: int,
-    s: int,
-    a: int,
-) -> float:
-    """Return Q_h(s, a) = R_h(s, a) + <P_h(. | s, a), V_{h+1}>.
+class Model(NamedTuple):
+    """Transition probabilities and mean rewards of an `MDP`, for compiled functions."""
 
-    Parameters
-    ----------
-    ptr, succ, prob, rewards : ndarray
-        Arrays of an `MDP`.
-    v_next : ndarray, shape (S,)
-        Values of the next step, V_{h+1}.
-    h, s, a : int
-        Step, state and action.
+    ptr: Ints
+    succ: NDArray[np.int32]
+    prob: Floats
+    rewards: Floats
 
-    Returns
-    -------
-    float
+
+class Predecessors(NamedTuple):
+    """Rows of a model from which each state can be reached.
+
+    The rows of stage g that have state y as a possible successor are `row[ptr[i] : ptr[i + 1]]`,
+    where i = g * S + y. These rows are numbered within their stage, as s * A + a.
     """
-    row = row_of(ptr, rewards, h, s, a)
+
+    ptr: Ints
+    row: NDArray[np.int32]
+
+
+class PolicyArrays(NamedTuple):
+    """Policy, for compiled functions."""
+
+    actions: NDArray[np.int32]  # (H, S) action at each (step, state) where it does not explore
+    explore: Bools  # (H, S, A) mask: one of the marked actions is drawn; or NO_MASK
+    epsilon: float  # probability of a uniform action at cells without a marked action
+    allowed: Bools  # (H, S, A) mask of the actions from which epsilon draws; or NO_MASK for all
+
+
+def model_of(world: MDP) -> Model:
+    """Return the arrays of `world` that determine values."""
+    return Model(world.ptr, world.succ, world.prob, world.rewards)
+
+
+def predecessors(world: MDP) -> Predecessors:
+    """Return the rows from which each state of `world` can be reached."""
+    S, A = world.shape.states, world.shape.actions
+    rows = np.repeat(np.arange(world.ptr.size - 1), np.diff(world.ptr))
+    stage, row = np.divmod(rows, S * A)
+    key = stage * S + world.succ
+    ptr = np.zeros(world.stages * S + 1, np.int64)
+    np.cumsum(np.bincount(key, minlength=world.stages * S), out=ptr[1:])
+    return Predecessors(ptr, row[np.argsort(key, kind="stable")].astype(np.int32))
+
+
+@inlined
+def q_value(model: Model, v_next: Floats, h: int, s: int, a: int) -> float:
+    """Return Q_h(s, a) = R_h(s, a) + <P_h(. | s, a), V_{h+1}>, where V_{h+1} is `v_next`."""
+    row = row_of(model.ptr, model.rewards, h, s, a)
     total = 0.0
-    for j in range(ptr[row], ptr[row + 1]):
-        total += prob[j] * v_next[succ[j]]
-    return mean_reward(rewards, h, s, a) + total
+    for j in range(model.ptr[row], model.ptr[row + 1]):
+        total += model.prob[j] * v_next[model.succ[j]]
+    return mean_reward(model.rewards, h, s, a) + total
 
 
 @inlined
-def cell_value(
-    ptr: Ints,
-    succ: Successors,
-    prob: Floats,
-    rewards: Floats,
-    actions: Actions,
-    explore: Bools,
-    epsilon: float,
-    allowed: Bools,
-    v_next: Floats,
-    h: int,
-    s: int,
-) -> float:
-    """Return the value V_h(s) of a policy.
-
-    Parameters
-    ----------
-    ptr, succ, prob, rewards : ndarray
-        Arrays of an `MDP`.
-    actions : ndarray of int32, shape (H, S)
-        Action at each (step, state) where the policy does not explore.
-    explore : ndarray of bool, shape (H, S, A) or (0, 0, 0)
-        Mask of actions to explore. If the mask is True for some actions of (h, s), the policy draws
-        one of these actions uniformly. For a deterministic policy, pass `NO_EXPLORATION`, which has
-        shape (0, 0, 0).
-    epsilon : float
-        Probability of drawing uniformly from all actions in a (step, state) for which the mask is
-        False for all actions. Used only if `explore` has shape (H, S, A).
-    allowed : ndarray of bool, shape (H, S, A) or (0, 0, 0)
-        Mask of the actions from which a uniform action is drawn with probability `epsilon`.
-        `ALL_ALLOWED`, of shape (0, 0, 0), means all actions.
-    v_next : ndarray, shape (S,)
-        Values of the next step, V_{h+1}.
-    h, s : int
-        Step and state.
-
-    Returns
-    -------
-    float
-    """
+def cell_value(model: Model, policy: PolicyArrays, v_next: Floats, h: int, s: int) -> float:
+    """Return the value V_h(s) of a `policy`, where V_{h+1} is `v_next`."""
+    explore, epsilon, greedy = policy.explore, policy.epsilon, policy.actions[h, s]
     if explore.size > 0:
         total = 0.0
         explored = 0
         for a in range(explore.shape[2]):
             if explore[h, s, a]:
-                total += q_value(ptr, succ, prob, rewards, v_next, h, s, a)
+                total += q_value(model, v_next, h, s, a)
                 explored += 1
         if explored > 0:
             return total / explored
         if epsilon > 0.0:
             for a in range(explore.shape[2]):
-                if allowed.size == 0 or allowed[h, s, a]:
-                    total += q_value(ptr, succ, prob, rewards, v_next, h, s, a)
+                if policy.allowed.size == 0 or policy.allowed[h, s, a]:
+                    total += q_value(model, v_next, h, s, a)
                     explored += 1
-            greedy = q_value(ptr, succ, prob, rewards, v_next, h, s, actions[h, s])
-            return (1.0 - epsilon) * greedy + epsilon * (total / explored)
-    return q_value(ptr, succ, prob, rewards, v_next, h, s, actions[h, s])
+            best = q_value(model, v_next, h, s, greedy)
+            return (1.0 - epsilon) * best + epsilon * (total / explored)
+    return q_value(model, v_next, h, s, greedy)
 
 
 @kernel
-def evaluate(
-    ptr: Ints,
-    succ: Successors,
-    prob: Floats,
-    rewards: Floats,
-    actions: Actions,
-    explore: Bools,
-    epsilon: float,
-    allowed: Bools,
-    v: Floats,
-) -> None:
-    """Fill `v`, shape (H + 1, S), with the values of a policy.
-
-    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`. `actions`, `explore`, `epsilon`
-    and `allowed` define the policy as in `cell_value`.
-    """
-    H, S = actions.shape
+def evaluate(model: Model, policy: PolicyArrays, v: Floats) -> None:
+    """Fill `v`, shape (H + 1, S), with the values of a `policy`."""
+    H, S = policy.actions.shape
     v[H] = 0.0
     for h in range(H - 1, -1, -1):
         for s in range(S):
-            v[h, s] = cell_value(
-                ptr, succ, prob, rewards, actions, explore, epsilon, allowed, v[h + 1], h, s
-            )
+            v[h, s] = cell_value(model, policy, v[h + 1], h, s)
+
+
+@inlined
+def may_play(policy: PolicyArrays, h: int, s: int, a: int) -> bool:
+    """Return False only if an action certainly has probability 0 under `policy`.
+
+    True may be returned for an action with probability 0 as well; this costs time, but does not
+    change values.
+    """
+    if policy.actions[h, s] == a or policy.epsilon > 0.0:
+        return True
+    return policy.explore.size > 0 and policy.explore[h, s, a]
 
 
 @kernel
-def evaluate_stochastic(
-    ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, weights: Floats, v: Floats
+def reevaluate(
+    model: Model,
+    before: Predecessors,
+    policy: PolicyArrays,
+    changed: Worklist,
+    v: Floats,
+    updated: NDArray[np.int32],
 ) -> None:
+    """Update the values of a policy after its actions have changed in some cells.
+
+    Only the values that can have changed are computed again. The result is bit-identical to that of
+    `evaluate`.
+
+    Parameters
+    ----------
+    model, before
+        World in which the policy is evaluated, and the predecessors of its states.
+    policy : PolicyArrays
+        Policy after the change.
+    changed : Worklist
+        Cells h * S + s in which the policy has changed, grouped by step h; empty after the call.
+    v : Floats
+        (H + 1, S) values of the policy before the change; updated in place.
+    updated : NDArray
+        Working memory of length S.
+    """
+    H, S = policy.actions.shape
+    A = model.rewards.shape[2]
+    stages = (before.ptr.size - 1) // S
+    count = 0  # states of step h + 1 whose value has changed, listed in `updated`
+    for h in range(H - 1, -1, -1):
+        # Add the cells with a changed successor, or all cells if many values have changed.
+        if count * A >= S:
+            for s in range(S):
+                put(changed, h, h * S + s)
+        else:
+            for i in range(count):
+                at = (h if stages > 1 else 0) * S + updated[i]
+                for j in range(before.ptr[at], before.ptr[at + 1]):
+                    s = before.row[j] // A
+                    if may_play(policy, h, s, before.row[j] - s * A):
+                        put(changed, h, h * S + s)
+        # Compute the values of these cells again.
+        count = 0
+        cell = take(changed, h)
+        while cell != END:
+            s = cell - h * S
+            new = cell_value(model, policy, v[h + 1], h, s)
+            updated[count] = s
+            count += new != v[h, s]
+            v[h, s] = new
+            cell = take(changed, h)
+
+
+@kernel
+def evaluate_stochastic(model: Model, weights: Floats, v: Floats) -> None:
     """Fill `v`, shape (H + 1, S), with the values of a stochastic policy.
 
-    `weights[h, s, a]` is the probability of action a in state s at step h. `ptr`, `succ`, `prob`
-    and `rewards` are the arrays of an `MDP`.
+    `weights[h, s, a]` is the probability of action a in state s at step h.
     """
     H, S, A = weights.shape
     v[H] = 0.0
@@ -164,20 +191,17 @@ def evaluate_stochastic(
         for s in range(S):
             total = 0.0
             for a in range(A):
-                total += weights[h, s, a] * q_value(ptr, succ, prob, rewards, v[h + 1], h, s, a)
+                total += weights[h, s, a] * q_value(model, v[h + 1], h, s, a)
             v[h, s] = total
 
 
 @kernel
-def maximise(
-    ptr: Ints, succ: Successors, prob: Floats, rewards: Floats, allowed: Bools, v: Floats
-) -> None:
+def maximise(model: Model, allowed: Bools, v: Floats) -> None:
     """Fill `v`, shape (H + 1, S), with the optimal values V*, the maxima over allowed actions.
 
-    `ptr`, `succ`, `prob` and `rewards` are the arrays of an `MDP`. `allowed` is a mask of shape
-    (H, S, A), or `ALL_ALLOWED`.
+    `allowed` is a mask of shape (H, S, A), or `NO_MASK`.
     """
-    _, S, A = rewards.shape
+    _, S, A = model.rewards.shape
     H = v.shape[0] - 1
     v[H] = 0.0
     for h in range(H - 1, -1, -1):
@@ -185,7 +209,7 @@ def maximise(
             top = -math.inf
             for a in range(A):
                 if allowed.size == 0 or allowed[h, s, a]:
-                    top = max(top, q_value(ptr, succ, prob, rewards, v[h + 1], h, s, a))
+                    top = max(top, q_value(model, v[h + 1], h, s, a))
             v[h, s] = top
 
 
@@ -208,16 +232,13 @@ def optimal_table(world: MDP) -> Floats:
            [0. , 0. ]])
     """
     v = np.zeros((world.shape.horizon + 1, world.shape.states))
-    maximise(world.ptr, world.succ, world.prob, world.rewards, as_mask(world.shape.allowed), v)
+    maximise(model_of(world), as_mask(world.shape.allowed), v)
     return v
 
 
-def as_mask(allowed: Bools | None) -> Bools:
-    """Return a copy of the mask of `allowed` actions, or `ALL_ALLOWED` if it is None.
-
-    Compiled functions do not accept None.
-    """
-    return ALL_ALLOWED if allowed is None else allowed.copy()
+def as_mask(mask: Bools | None) -> Bools:
+    """Return a copy of a mask of actions, or `NO_MASK` if it is None."""
+    return NO_MASK if mask is None else np.array(mask, np.bool_)
 
 
 def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
@@ -244,17 +265,16 @@ def policy_table(world: MDP, policy: Policy | ArrayLike) -> Floats:
            [0., 0.]])
     """
     v = np.zeros((world.shape.horizon + 1, world.shape.states))
-    arrays = (world.ptr, world.succ, world.prob, world.rewards)
     if not isinstance(policy, Policy):
         table = _policy_array(policy)
         if table.ndim == 3:
-            evaluate_stochastic(*arrays, _check_probabilities(world.shape, table), v)
+            evaluate_stochastic(model_of(world), _check_probabilities(world.shape, table), v)
             return v
         policy = Policy(table)
     check_policy(world.shape, policy)
     actions = np.array(policy.actions, np.int32)  # a copy, since kernels take writable arrays
-    explore = NO_EXPLORATION if policy.explore is None else np.array(policy.explore, np.bool_)
-    evaluate(*arrays, actions, explore, policy.epsilon, as_mask(policy.allowed), v)
+    masks = as_mask(policy.explore), as_mask(policy.allowed)
+    evaluate(model_of(world), PolicyArrays(actions, masks[0], policy.epsilon, masks[1]), v)
     return v
 
 

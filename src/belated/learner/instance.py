@@ -14,8 +14,8 @@ from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
 from belated.learner.maturity import MICROSECONDS
-from belated.learner.planning.form import Form, rehearse, unrehearsed
-from belated.learner.planning.loops import NO_RULE, plain_loops
+from belated.learner.own_functions import rehearse, unrehearsed
+from belated.learner.planning.loops import NO_RULE, Form, plain_loops
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
     EPOCH,

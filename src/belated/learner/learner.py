@@ -245,7 +245,7 @@ class Learner:
         """
         mean_delay = self._register.mean_delay(lost)
         problem = self._problem
-        bound = psi(mean_delay, problem.episodes, problem.algorithm.failure_probability)
+        bound = psi(mean_delay, problem.episodes, problem.algorithm.delta)
         return mean_delay, bound
 
     @property
@@ -598,9 +598,9 @@ class Learner:
                 self.shape,
                 self._problem.episodes,
                 base.name,
-                base.failure_probability,
+                base.delta,
                 self.mean_delay,
-                base.bonus_scale,
+                float(base.scale),
             )
             instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
             instance.planned_at, instance.planned_us = self._register.begun, now_us

@@ -161,8 +161,8 @@ class LearningProblem(LearnerOptions):
             self.reward_bonus,
             self.shape,
             self.episodes,
-            delta=base.failure_probability / 2,
-            scale=base.bonus_scale,
+            delta=base.delta / 2,
+            scale=float(base.scale),
         )
         kinds = {"bonus": estimator.kind, "mean": MEAN, "sample": SAMPLE, "ridge": RIDGE}
         return estimator._replace(kind=kinds[base.reward_estimate])

@@ -210,7 +210,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     H, S = shape.horizon, shape.states
     reward_rows = rows if problem.unknown_rewards else 0
     alpha = updater.lazy_alpha()
-    exploration = updater.exploration(shape, base.exploration_rate)
+    exploration = updater.exploration(shape, float(base.epsilon))
     table = empty_table(shape)
     hooks = None if base.planner is not None else problem.backup_rule.hooks
     if hooks is not None:
@@ -223,7 +223,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         counts=empty_counts(shape, stages),
         reward_sums=empty_sums(reward_rows),
         own=empty_own_state(hooks, H),
-        exploration=exploration or no_exploration(shape, base.exploration_rate),
+        exploration=exploration or no_exploration(shape, float(base.epsilon)),
         rewards=problem.initial_rewards(),
         table=table,
         epoch_counts=np.zeros(rows, np.int64),
@@ -247,8 +247,8 @@ def configure(problem: LearningProblem, instance: int) -> Config:
             problem.shape,
             episodes=problem.episodes,
             base=base.name,
-            delta=base.failure_probability,
-            scale=base.bonus_scale,
+            delta=base.delta,
+            scale=float(base.scale),
         )
     fixed = Config(
         actions=problem.shape.actions,
@@ -257,7 +257,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         reads_visits=False,
         samples=False,
         monotone=False,
-        random_ties=base.random_ties,
+        random_ties=base.ties == "random",
         incremental=False,
         stepwise=base.stepwise,
         unknown_rewards=problem.unknown_rewards,
@@ -281,7 +281,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         reads=READS.index(rule.reads),
         reads_visits=rule.reads_visits,
         samples=rule.samples,
-        monotone=base.is_monotone and not rule.samples,  # a sample is no bound on the next
+        monotone=base.monotone and not rule.samples,  # a sample is no bound on the next
         incremental=compiled and problem.planning != "full" and not rule.samples,
     )
 

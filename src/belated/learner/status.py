@@ -9,7 +9,7 @@ from belated.episode import Floats, Ints
 from belated.learner.feedback import PendingEpisode
 from belated.learner.problem import LearningProblem
 from belated.survival.estimate import DelayEstimate
-from belated.theory.missing import psi
+from belated.theory.missing import psi, share_in_flight
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,22 +109,8 @@ def status_of(
         observed=observed,
         missing=missing,
         mean_delay=mean_delay,
-        psi=psi(mean_delay, problem.episodes, problem.algorithm.failure_probability),
+        psi=psi(mean_delay, problem.episodes, problem.algorithm.delta),
         in_flight=share_in_flight(in_flight, counts).reshape(stages, shape.states, shape.actions),
         lateness=lateness,
         exact=unknown == 0,
     )
-
-
-def share_in_flight(in_flight: Ints, arrived: Ints) -> Floats:
-    """Return, for each row, the fraction N'' / N of its visits whose feedback is missing.
-
-    For each row, `in_flight` holds N'', the number of visits in flight, and `arrived` holds the
-    number of visits whose feedback has arrived. The fraction is 0 for a row without visits.
-
-    >>> share_in_flight(np.array([1, 0, 0]), np.array([3, 2, 0])).tolist()
-    [0.25, 0.0, 0.0]
-    """
-    total = in_flight + arrived
-    share: Floats = np.divide(in_flight, total, out=np.zeros(total.size), where=total > 0)
-    return share

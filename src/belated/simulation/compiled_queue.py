@@ -1,10 +1,9 @@
-"""Queue of the feedback in flight in the compiled engine, ordered by arrival.
+"""Queue of the feedback in flight in the compiled engine: a list for each episode of arrival.
 
-The queue is a binary heap. Its entries are ordered by arrival, i + tau_i, and then by number.
-Feedback is numbered in the order of the episodes and steps. The feedback of an entry is stored in a
-slot, which is reused after the feedback has arrived. Memory therefore grows with the feedback in
-flight, not with the number of episodes. A slot holds the feedback of a whole episode, or of one
-step.
+The feedback of an episode, or of one of its steps, is stored in a slot, which is reused after the
+feedback has arrived. Slots with the same arrival i + tau_i are a linked list in the order of the
+episodes and steps, and so are the free slots. The number of slots grows with the feedback in
+flight, not with the number of episodes.
 """
 
 from typing import NamedTuple
@@ -13,135 +12,102 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import inlined
+from belated.worklist import END
 
 
 class CompiledQueue(NamedTuple):
-    """Heap of the feedback in flight, as plain arrays."""
+    """Feedback in flight, as plain arrays."""
 
-    # Heap entries; only the first size[0] are in use
-    arrival: NDArray[np.int64]  # (capacity) i + tau_i for episode i
-    number: NDArray[np.int64]  # (capacity) i, or i H + h for step h
-    slot: NDArray[np.int32]  # (capacity) slot of each entry; after size[0] entries, free slots
-    # Slots
+    first: NDArray[np.int32]  # (episodes) first slot for each arrival, or END
+    last: NDArray[np.int32]  # (episodes) last slot for each arrival
+    after: NDArray[np.int32]  # (capacity) next slot of the same list, or END
+    free: NDArray[np.int64]  # (2) first free slot, or END; and the number of free slots
+    number: NDArray[np.int64]  # (capacity) i for episode i, or i H + h for its step h
     states: NDArray[np.int32]  # (capacity, steps + 1)
     actions: NDArray[np.int32]  # (capacity, steps)
     rewards: NDArray[np.float64]  # (capacity, steps), or (0, steps) if rewards are known
-    size: NDArray[np.int64]  # (1) number of entries
 
 
-def empty_queue(steps: int, *, rewards: bool, capacity: int = 8) -> CompiledQueue:
+def empty_queue(
+    episodes: int, steps: int, *, rewards: bool, capacity: int = 8, start: int = 0
+) -> CompiledQueue:
     """Return an empty queue.
 
     Parameters
     ----------
+    episodes : int
+        Number of episodes of the run; all arrivals are smaller.
     steps : int
-        Number of steps in each entry: H for whole episodes, or 1 for single steps.
+        Number of steps in each slot: H for whole episodes, or 1 for single steps.
     rewards : bool
         Whether the feedback includes rewards.
     capacity : int
         Number of slots.
+    start : int
+        First free slot; the slots before it are in use.
 
     Returns
     -------
     CompiledQueue
-        Queue without entries.
+        Queue without feedback.
     """
     return CompiledQueue(
-        arrival=np.zeros(capacity, np.int64),
+        first=np.full(episodes, END, np.int32),
+        last=np.full(episodes, END, np.int32),
+        after=np.append(np.arange(1, capacity), END).astype(np.int32),
+        free=np.array([start, capacity - start]),
         number=np.zeros(capacity, np.int64),
-        slot=np.arange(capacity, dtype=np.int32),
         states=np.zeros((capacity, steps + 1), np.int32),
         actions=np.zeros((capacity, steps), np.int32),
         rewards=np.zeros((capacity if rewards else 0, steps)),
-        size=np.zeros(1, np.int64),
     )
 
 
 def enlarge(queue: CompiledQueue) -> CompiledQueue:
     """Return a copy of `queue` with twice the capacity."""
-    rewards = len(queue.rewards) > 0
-    larger = empty_queue(queue.actions.shape[1], rewards=rewards, capacity=2 * queue.slot.size)
+    capacity = queue.after.size
+    (arrivals,), (_, steps) = queue.first.shape, queue.actions.shape
+    larger = empty_queue(
+        arrivals, steps, rewards=len(queue.rewards) > 0, capacity=2 * capacity, start=capacity
+    )
     for name in CompiledQueue._fields:
-        old = getattr(queue, name)
-        getattr(larger, name)[: len(old)] = old
+        if name != "free":
+            old = getattr(queue, name)
+            getattr(larger, name)[: len(old)] = old
+    larger.after[-1] = queue.free[0]
+    larger.free[1] += queue.free[1]
     return larger
 
 
 @inlined
-def is_full(queue: CompiledQueue, pieces: int) -> bool:
-    """Return whether `queue` has free capacity for fewer than `pieces` more entries."""
-    return queue.size[0] + pieces > queue.slot.size
+def push(queue: CompiledQueue, number: int, arrival: int) -> int:
+    """Add feedback to `queue`, which must have a free slot, and return the index of its slot.
 
-
-@inlined
-def free_slot(queue: CompiledQueue) -> int:
-    """Return the index of the slot of `queue` in which to store the feedback of the next `push`."""
-    return int(queue.slot[queue.size[0]])
-
-
-@inlined
-def precedes(queue: CompiledQueue, i: int, j: int) -> bool:
-    """Return whether entry `i` of `queue` comes before entry `j`, by arrival, then by number."""
-    if queue.arrival[i] != queue.arrival[j]:
-        return queue.arrival[i] < queue.arrival[j]
-    return queue.number[i] < queue.number[j]
-
-
-@inlined
-def swap(queue: CompiledQueue, i: int, j: int) -> None:
-    """Exchange the heap entries `i` and `j` of `queue`."""
-    queue.arrival[i], queue.arrival[j] = queue.arrival[j], queue.arrival[i]
-    queue.number[i], queue.number[j] = queue.number[j], queue.number[i]
-    queue.slot[i], queue.slot[j] = queue.slot[j], queue.slot[i]
-
-
-@inlined
-def push(queue: CompiledQueue, number: int, arrival: int) -> None:
-    """Add an entry to the queue.
-
-    Store the feedback of the entry in the slot `free_slot(queue)` before the call.
-
-    Parameters
-    ----------
-    queue : CompiledQueue
-        Queue with free capacity, changed in place.
-    number : int
-        Number of the feedback; entries with the same arrival are ordered by it.
-    arrival : int
-        Time of arrival i + tau_i of the feedback of episode i with delay tau_i. The feedback is
-        usable from the start of episode i + tau_i + 1 on.
+    The caller stores the feedback in the slot. Feedback of episode i with delay tau_i has the
+    `arrival` i + tau_i: it is usable from the start of the next episode on. `number` identifies it.
     """
-    at = queue.size[0]
-    queue.size[0] += 1
-    queue.arrival[at] = arrival
-    queue.number[at] = number
-    while at > 0 and precedes(queue, at, (at - 1) // 2):
-        swap(queue, at, (at - 1) // 2)
-        at = (at - 1) // 2
+    slot = queue.free[0]
+    queue.free[0] = queue.after[slot]
+    queue.free[1] -= 1
+    queue.number[slot] = number
+    queue.after[slot] = END
+    if queue.first[arrival] == END:
+        queue.first[arrival] = slot
+    else:
+        queue.after[queue.last[arrival]] = slot
+    queue.last[arrival] = slot
+    return int(slot)
 
 
 @inlined
-def has_arrived(queue: CompiledQueue, k: int) -> bool:
-    """Return whether the first entry of `queue` is usable at the start of episode `k`."""
-    return queue.size[0] > 0 and queue.arrival[0] < k
+def pop(queue: CompiledQueue, arrival: int) -> int:
+    """Remove the first feedback with this `arrival`, of which there is some; return its slot.
 
-
-@inlined
-def pop(queue: CompiledQueue) -> int:
-    """Remove the first entry of `queue` and return the index of its slot.
-
-    The slot keeps the feedback until the next `push`. The queue must not be empty.
+    The slot keeps the feedback until the next `push`.
     """
-    last = queue.size[0] - 1
-    swap(queue, 0, last)
-    queue.size[0] = last
-    at = 0
-    while True:
-        first = at
-        for child in range(2 * at + 1, min(2 * at + 3, last)):
-            if precedes(queue, child, first):
-                first = child
-        if first == at:
-            return int(queue.slot[last])
-        swap(queue, at, first)
-        at = first
+    slot = queue.first[arrival]
+    queue.first[arrival] = queue.after[slot]
+    queue.after[slot] = queue.free[0]
+    queue.free[0] = slot
+    queue.free[1] += 1
+    return int(slot)

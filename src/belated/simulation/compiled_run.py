@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,30 +10,36 @@ from numpy.typing import NDArray
 from belated.compiled import JIT, as_plain
 from belated.compiled.budget import UNLIMITED
 from belated.delays.laws import longest_delay
-from belated.delays.selector import Selector
 from belated.episode import Floats, Ints
-from belated.exact.incremental import world_arrays
-from belated.exact.values import optimal_table
+from belated.exact.values import as_mask, model_of, optimal_table, predecessors
 from belated.learner.backup import as_backup
-from belated.learner.planning.form import REHEARSED_PLANS, Form, rehearse, unrehearsed
-from belated.learner.planning.loops import plain_loops
+from belated.learner.own_functions import (
+    REHEARSED_PLANS,
+    is_built_in,
+    rehearse,
+    unrehearsed,
+)
+from belated.learner.planning.loops import Form, plain_loops
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, Config, LearnerRecord, configure, with_room_for
-from belated.learner.status import share_in_flight
-from belated.learner.updaters.trigger import Trigger, TriggerRule, no_trigger
+from belated.learner.updaters.trigger import NO_TRIGGER, Trigger
 from belated.learner.updaters.updater import min_delay
-from belated.mdp.model import MDP
+from belated.mdp.model import DRAWS
+from belated.notice import announce_compilation
 from belated.simulation import engine
-from belated.simulation.compiled_queue import enlarge, is_full
+from belated.simulation.compiled_queue import enlarge
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
-from belated.simulation.run import Run
-from belated.theory import missing, owners, psi
+from belated.simulation.run import Run, make_run
+from belated.theory import missing, owners
+
+if TYPE_CHECKING:
+    from belated.simulation.simulation import Simulation
 
 BLOCK_S: Final = 0.1
 """Approximate time between two calls of `on_progress`, in seconds."""
 
 MAX_REHEARSED: Final = 100
-"""Largest number of episodes of a rehearsal; see `belated.learner.planning.form`."""
+"""Largest number of episodes of a rehearsal; see `belated.learner.own_functions`."""
 
 OnProgress = Callable[[int], None]
 """Function called with the number of episodes played since its last call. An exception that it
@@ -77,15 +83,9 @@ class Played(NamedTuple):
 
 
 def run_compiled(
-    world: MDP,
+    simulation: "Simulation",
     problem: LearningProblem,
     delays: Ints,
-    selector: Selector,
-    *,
-    at: Ints,
-    trace: bool,
-    plans: bool,
-    everywhere: bool,
     on_progress: OnProgress,
     on_checkpoint: OnCheckpoint | None = None,
 ) -> Run:
@@ -93,24 +93,14 @@ def run_compiled(
 
     Parameters
     ----------
-    world : MDP
-        World to simulate.
+    simulation : Simulation
+        What to simulate.
     problem : LearningProblem
         Problem of the learner, with the seed.
     delays : Ints
         Delays of the feedback, of shape (episodes, pieces * groups). There is one piece, or H if
         each step has its own delay. The groups of a piece, one unless delays depend on the episode,
         are next to each other.
-    selector : Selector
-        Rule that selects the group of an episode.
-    at : Ints
-        Checkpoints, in increasing order.
-    trace : bool
-        Whether to record the policy of every episode.
-    plans : bool
-        Whether to plan. If False, the first plan is used in all episodes.
-    everywhere : bool
-        Whether to check optimism at every step and state, and not only at the first state.
     on_progress : callable
         Function called with the number of episodes played since its last call.
     on_checkpoint : callable, optional
@@ -121,10 +111,11 @@ def run_compiled(
     Run
         Result of the run.
     """
-    episodes = len(delays)
-    shape = problem.shape
-    policies = np.zeros((episodes if trace else 0, shape.horizon, shape.states), np.int32)
-    player = Player(world, problem, selector, plans, everywhere, on_progress)
+    episodes, shape, at = len(delays), problem.shape, simulation.checkpoints()
+    announce_compilation()
+    traced = episodes if simulation.trace else 0
+    policies = np.zeros((traced, shape.horizon, shape.states), np.int32)
+    player = Player(simulation, problem, on_progress)
     reporter = None
     if on_checkpoint is not None:
         reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=episodes, at=at)
@@ -136,29 +127,24 @@ def run_compiled(
         player.reporter = reporter
         played, instances = player(0, np.arange(1, episodes + 1), delays, policies), 1
     tally = played.tally
-    mean_delay = int(tally[engine.WAITED]) / episodes
-    return Run(
+    groups = player.selector.groups
+    return make_run(
+        simulation,
+        problem,
         seed=problem.seed,
-        episodes=episodes,
-        episode=at,
+        plans=played.plans,
+        arrived=played.arrived,
+        dropped=played.dropped,
+        instances=instances,
         regret=np.add.accumulate(played.gaps)[at - 1],
-        updates=played.plans - instances,
-        epochs=played.plans,
         max_missing=int(tally[engine.MAX_MISSING]),
         optimism_broken=int(tally[engine.OPTIMISM_BROKEN]),
-        instances=instances,
         last_explored=int(tally[engine.LAST_EXPLORED]),
-        longest_delay=float(
-            longest_delay(delays if selector.groups == 1 else tally[engine.LONGEST :][:1])
-        ),
+        longest_delay=float(longest_delay(delays if groups == 1 else tally[engine.LONGEST :][:1])),
         missing=int(tally[engine.MISSING]),
-        mean_delay=mean_delay,
-        psi=psi(mean_delay, episodes, problem.algorithm.failure_probability),
-        in_flight=share_in_flight(played.dropped, played.arrived).reshape(
-            -1, shape.states, shape.actions
-        ),
+        mean_delay=int(tally[engine.WAITED]) / episodes,
         alpha=played.alphas[at - 1] if played.alphas.size else None,
-        policies=policies if trace else None,
+        policies=policies if simulation.trace else None,
     )
 
 
@@ -214,36 +200,34 @@ class Player:
 
     Parameters
     ----------
-    world : MDP
-        World to simulate.
+    simulation : Simulation
+        What to simulate.
     problem : LearningProblem
         Problem of the learner.
-    selector : Selector
-        Rule that selects the group of an episode, and thereby its delay.
-    plans : bool
-        Whether to plan. If False, the first plan is used in all episodes.
-    everywhere : bool
-        Whether to check optimism at every step and state, and not only at the first state.
     on_progress : callable
         Function called with the number of episodes played since its last call.
     """
 
     def __init__(
-        self,
-        world: MDP,
-        problem: LearningProblem,
-        selector: Selector,
-        plans: bool,
-        everywhere: bool,
-        on_progress: OnProgress,
+        self, simulation: "Simulation", problem: LearningProblem, on_progress: OnProgress
     ) -> None:
+        world = simulation.world
         self.problem = problem
-        self.selector = selector
-        self.plans = plans
+        self.selector = simulation.law.selector(problem.shape)
+        self.plans = simulation.planning != "none"
         self.on_progress = on_progress
         self.reporter: CheckpointReporter | None = None
         v_star = optimal_table(world)
-        self.truth = engine.Truth(world_arrays(world, v_star), v_star[0])
+        self.truth = engine.Truth(
+            model_of(world),
+            predecessors(world),
+            world.cum,
+            world.start_cum,
+            DRAWS.index(world.reward_draws),
+            as_mask(world.shape.allowed),
+            v_star[0],
+        )
+        everywhere = simulation.optimism == "everywhere"
         self.v_star = v_star[: problem.shape.horizon if everywhere else 0]
 
     def __call__(
@@ -270,7 +254,7 @@ class Player:
         problem, truth = self.problem, self.truth
         episodes, pieces = len(delays), delays.shape[1] // self.selector.groups
         config = configure(problem, instance)
-        rule = problem.trigger_rule or TriggerRule(no_trigger).checked()
+        rule = problem.trigger_rule or NO_TRIGGER
         assert isinstance(rule.trigger, Trigger)
         options = engine.RunOptions(
             last=episodes,
@@ -290,7 +274,7 @@ class Player:
         alphas = np.zeros(episodes if config.auto_alpha else 0)
         record = LearnerRecord(config, run.learner)
         trigger, rows = rule.trigger, record.state.table.q.size
-        form = Form(problem.backup_rule, rows, engine.advance, built_in=trigger.is_built_in)
+        form = Form(problem.backup_rule, rows, engine.advance, built_in=is_built_in(trigger))
         done = 0
         block = 32
         while done < episodes:
@@ -298,7 +282,7 @@ class Player:
             began = time.perf_counter()
             played = form.kernel(engine.advance)(
                 form.loops(record),
-                form.pick(trigger.plain_callback, lambda: trigger.callback),
+                trigger.plain_callback if form.is_plain else trigger.callback,
                 config,
                 options,
                 truth,
@@ -352,7 +336,7 @@ class Player:
 
         `pieces` is the number of delays per episode: 1, or H if each step has its own delay.
         """
-        queue = enlarge(run.queue) if is_full(run.queue, pieces) else run.queue
+        queue = enlarge(run.queue) if run.queue.free[1] < pieces else run.queue
         learner = with_room_for(run.learner, self.problem.shape.horizon)
         new_rows = np.zeros(queue.actions.size if run.new_rows.size else 0, np.int64)
         new_rows[: run.new_rows.size] = run.new_rows

@@ -4,6 +4,7 @@
 does not affect the results. Between two blocks, the caller can report progress and enlarge arrays.
 """
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,8 +14,7 @@ from belated.compiled import inlined, kernel, reference
 from belated.compiled.budget import UNLIMITED
 from belated.delays.selector import BY_RETURN, Selector, select_group
 from belated.episode import Bools, Floats, Ints
-from belated.exact.incremental import WorldArrays, has_effect, reevaluate
-from belated.exact.values import evaluate
+from belated.exact.values import Model, PolicyArrays, Predecessors, evaluate, reevaluate
 from belated.learner.counts import has_room
 from belated.learner.exploration import draw_action, explores
 from belated.learner.planning.loops import Loops
@@ -31,21 +31,14 @@ from belated.learner.state import (
     empty_state,
 )
 from belated.learner.updaters.trigger import Callback, TriggerCall
+from belated.learner.updaters.updater import Arrival
 from belated.learner.updating import absorb_delayed, absorb_transition, make_plan
 from belated.mdp.model import mean_reward
 from belated.mdp.play import draw, draw_reward
 from belated.randomness import REWARD, START, TRANSITION, uniform
-from belated.simulation.compiled_queue import (
-    CompiledQueue,
-    empty_queue,
-    free_slot,
-    has_arrived,
-    is_full,
-    pop,
-    push,
-)
+from belated.simulation.compiled_queue import CompiledQueue, empty_queue, pop, push
 from belated.simulation.reference import OPTIMISM_TOLERANCE
-from belated.worklist import clear, is_empty
+from belated.worklist import END, clear, is_empty
 
 # Indices of the counters in `RunState.tally`:
 MISSING: Final = 0  # number of episodes in flight, S_k
@@ -64,7 +57,12 @@ TALLY_SIZE: Final = 10  # number of counters
 class Truth(NamedTuple):
     """The simulated world and its optimal value, which are not available to the learner."""
 
-    world: WorldArrays
+    model: Model
+    before: Predecessors
+    cum: Floats  # this field and the next: see MDP
+    start_cum: Floats
+    draws: int  # index into DRAWS
+    allowed: Bools  # (H, S, A) mask of the allowed actions, or NO_MASK
     v_star: Floats  # (S) V*_1
 
 
@@ -122,7 +120,7 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
         Initial state.
     """
     H, S = problem.shape.horizon, problem.shape.states
-    queue = empty_queue(H // pieces, rewards=problem.unknown_rewards)
+    queue = empty_queue(episodes, H // pieces, rewards=problem.unknown_rewards)
     return RunState(
         learner=empty_state(problem),
         queue=queue,
@@ -138,30 +136,25 @@ def empty_run(problem: LearningProblem, *, pieces: int, episodes: int) -> RunSta
 
 
 @inlined
-def evaluate_plan(world: WorldArrays, learner: LearnerState, v_pi: Floats) -> None:
+def evaluate_plan(truth: Truth, learner: LearnerState, v_pi: Floats) -> None:
     """Update the exact value of the policy after a plan.
 
     Parameters
     ----------
-    world : WorldArrays
+    truth : Truth
         Simulated world.
     learner : LearnerState
         State of the learner; its list of changed actions is emptied.
     v_pi : Floats
         (H + 1, S) exact value of the policy, changed in place.
     """
-    actions, explore = learner.table.actions, learner.exploration.explore
-    epsilon, changed = learner.exploration.epsilon, learner.changed
+    rule, changed = learner.exploration, learner.changed
+    policy = PolicyArrays(learner.table.actions, rule.explore, rule.epsilon, truth.allowed)
     if learner.numbers[PLANS] == 1:
-        arrays = world.ptr, world.succ, world.prob, world.rewards
-        evaluate(*arrays, actions, explore, epsilon, world.allowed, v_pi)
+        evaluate(truth.model, policy, v_pi)
         clear(changed)
-    elif is_empty(changed):  # the other calls are expensive in small worlds
-        return
-    elif has_effect(world, explore, epsilon, changed):
-        reevaluate(world, actions, explore, epsilon, changed, v_pi, learner.scratch.moved)
-    else:
-        clear(changed)
+    elif not is_empty(changed):  # the call is expensive in small worlds
+        reevaluate(truth.model, truth.before, policy, changed, v_pi, learner.scratch.moved)
 
 
 @inlined
@@ -202,28 +195,27 @@ def send(
             row = ((0 if pooled else h) * S + run.states[h]) * A + run.actions[h]
             run.dropped[row] += 1
         return
-    slot = free_slot(queue)
+    slot = push(queue, k if steps == H else k * H + piece, k + delay)
     for j in range(steps):
         queue.states[slot, j] = run.states[first + j]
         queue.actions[slot, j] = run.actions[first + j]
         if config.unknown_rewards:
             queue.rewards[slot, j] = run.rewards[first + j]
     queue.states[slot, steps] = run.states[first + steps]
-    push(queue, k if steps == H else k * H + piece, k + delay)
 
 
 @inlined
-def receive(loops: Loops, pointer: LearnerRecord, config: Config, run: RunState) -> None:
-    """Move the first feedback in the queue of `run` to the learner.
+def receive(loops: Loops, pointer: LearnerRecord, config: Config, run: RunState, k: int) -> None:
+    """Move the first feedback that is usable from the start of episode `k` on to the learner.
 
-    `pointer` is that of the record of the learner, and `config` its configuration. The queue must
-    not be empty, and the learner must have free capacity for the feedback.
+    `pointer` is that of the record of the learner, and `config` its configuration. There must be
+    such feedback in the queue of `run`, and the learner must have free capacity for it.
     """
     queue, learner = run.queue, run.learner
     H = run.actions.size
     steps = queue.actions.shape[1]
-    number = queue.number[0]
-    slot = pop(queue)
+    slot = pop(queue, k - 1)
+    number = queue.number[slot]
     # Add its steps to the learner state.
     first = 0 if steps == H else number % H
     for j in range(steps):
@@ -304,17 +296,20 @@ def evaluate_trigger(
     if tally[ARRIVED] > 0 or options.every_start:
         learner.numbers[SINCE_PLAN] += tally[ARRIVED]
         counts = learner.reward_sums.n if config.late_rewards else learner.counts.n
-        call = TriggerCall(
-            constants,
+        arrival = Arrival(
             counts,
             learner.epoch_counts,
             run.new_rows[: tally[NEW_ROWS]],
             tally[ARRIVED],
             learner.numbers[SINCE_PLAN],
+            math.inf,
             tally[STARTED] - tally[PLANNED],
             learner.numbers[OWN],
             learner.numbers[EPOCH],
+            0.0,
+            0.0,
         )
+        call = TriggerCall(constants, arrival)
         learner.numbers[PLAN_DUE] = trigger(reference(call))
     tally[NEW_ROWS] = 0
 
@@ -345,12 +340,12 @@ def play(config: Config, truth: Truth, run: RunState, label: int, draws_rewards:
     int
         Number of steps of the episode.
     """
-    world, exploration = truth.world, run.learner.exploration
+    model, exploration = truth.model, run.learner.exploration
     H, S = run.learner.table.actions.shape
     A = config.actions
-    homogeneous = world.ptr.size - 1 == S * A
+    homogeneous = model.ptr.size - 1 == S * A
     stochastic = exploration.explore.size > 0
-    s = draw(world.start_cum, 0, S, uniform(config.seed, START, label, 0))
+    s = draw(truth.start_cum, 0, S, uniform(config.seed, START, label, 0))
     run.states[0] = s
     for h in range(H):
         if is_terminal(config.terminal, s):
@@ -363,10 +358,10 @@ def play(config: Config, truth: Truth, run: RunState, label: int, draws_rewards:
             a = draw_action(exploration, config.fixed, h, s, a, config.seed, label)
         if draws_rewards:
             u = uniform(config.seed, REWARD, label, h)
-            run.rewards[h] = draw_reward(world.draws, mean_reward(world.rewards, h, s, a), u)
+            run.rewards[h] = draw_reward(truth.draws, mean_reward(model.rewards, h, s, a), u)
         row = ((0 if homogeneous else h) * S + s) * A + a
         u = uniform(config.seed, TRANSITION, label, h)
-        s = int(world.succ[draw(world.cum, world.ptr[row], world.ptr[row + 1], u)])
+        s = int(model.succ[draw(truth.cum, model.ptr[row], model.ptr[row + 1], u)])
         run.actions[h] = a
         run.states[h + 1] = s
     return H
@@ -456,17 +451,17 @@ def advance(
     for i in range(delays.shape[0]):
         k = first + i
         # 1. Stop if there may not be enough free capacity for the feedback of this episode.
-        if is_full(run.queue, pieces) or learner.scratch.work[0] >= limit:
+        if run.queue.free[1] < pieces or learner.scratch.work[0] >= limit:
             return i
         if config.late_rewards and not has_room(learner.counts, H):
             return i
         # 2. Add the feedback that has arrived to the learner state.
-        while has_arrived(run.queue, k):
+        while run.queue.first[k - 1] != END:
             if not config.late_rewards and not has_room(learner.counts, H):
                 return i
             if config.stepwise and learner.own.queued[0] + H > len(learner.own.queue):
                 return i
-            receive(loops, pointer, config, run)
+            receive(loops, pointer, config, run, k)
         if options.triggered:
             evaluate_trigger(trigger, config, options, learner, run)
         tally[ARRIVED] = 0
@@ -476,7 +471,7 @@ def advance(
         if k == 1 or ((due or new_path) and options.plans):
             mean_delay = tally[WAITED] / tally[STARTED] if k > 1 else 0.0
             make_plan(loops, pointer, due, mean_delay, UNLIMITED)
-            evaluate_plan(truth.world, learner, run.v_pi)
+            evaluate_plan(truth, learner, run.v_pi)
             if due:
                 tally[PLANNED] = tally[STARTED]
         learner.numbers[PLAN_DUE] = 0

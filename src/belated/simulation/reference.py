@@ -7,73 +7,45 @@ as single steps, or as rewards if only rewards are late.
 """
 
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.delays.laws import longest_delay
 from belated.delays.queue import Queue
-from belated.delays.selector import Selector, group_of
+from belated.delays.selector import group_of
 from belated.episode import Episode, Ints, Policy
 from belated.exact.values import optimal_table, policy_table
 from belated.learner.feedback import Feedback, path_of, rewards_of, whole_episode
 from belated.learner.learner import Learner
 from belated.learner.problem import LearningProblem
-from belated.learner.status import share_in_flight
 from belated.learner.updaters.updater import min_delay
-from belated.mdp.model import MDP
 from belated.mdp.play import play
 from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
-from belated.simulation.run import Run
-from belated.theory import psi
+from belated.simulation.run import Run, make_run
+
+if TYPE_CHECKING:
+    from belated.simulation.simulation import Simulation
 
 OPTIMISM_TOLERANCE: Final = 1e-9
 """Optimism fails if V~ < V* - OPTIMISM_TOLERANCE; smaller differences are rounding errors."""
 
 
 def run_reference(
-    world: MDP,
+    simulation: "Simulation",
     problem: LearningProblem,
     delays: Ints,
-    selector: Selector,
-    *,
-    at: Ints,
-    trace: bool,
-    everywhere: bool,
     on_progress: Callable[[int], None],
     on_checkpoint: OnCheckpoint | None = None,
 ) -> Run:
     """Simulate one run with the reference loop.
 
-    Parameters
-    ----------
-    world : MDP
-        World to simulate.
-    problem : LearningProblem
-        Problem of the learner, with the seed.
-    delays : Ints
-        Delays of the feedback, of shape (episodes, pieces * groups). There is one piece, or H if
-        each step has its own delay. The groups of a piece, one unless delays depend on the episode,
-        are next to each other.
-    selector : Selector
-        Rule that selects the group of an episode.
-    at : Ints
-        Checkpoints, in increasing order.
-    trace : bool
-        Whether to record the policy of every episode.
-    everywhere : bool
-        Whether to check optimism at every step and state, and not only at the first state.
-    on_progress : callable
-        Function called with the argument 1 after each episode.
-    on_checkpoint : callable, optional
-        Function called with a `RunSoFar` after each checkpoint.
-
-    Returns
-    -------
-    Run
-        Result of the run.
+    The parameters are those of `belated.simulation.compiled_run.run_compiled`; `on_progress` is
+    called with the argument 1 after each episode.
     """
+    world, at = simulation.world, simulation.checkpoints()
+    selector, everywhere = simulation.law.selector(world.shape), simulation.optimism == "everywhere"
     learner = Learner.of(problem)
     reporter = None
     if on_checkpoint is not None:
@@ -118,31 +90,31 @@ def run_reference(
         for feedback in late:
             np.add.at(arrived, feedback.rows(problem.shape, problem.count_stages), 1)
         alphas.append(learner.alpha)
-        if trace:
+        if simulation.trace:
             policies.append(policy)
         on_progress(1)
         if reporter:
             reporter.report(np.array(gaps[-1:]))
 
     auto = problem.updater.lazy_alpha() == "auto"
-    return Run(
+    traced = [traced_actions(policy) for policy in policies]
+    return make_run(
+        simulation,
+        problem,
         seed=problem.seed,
-        episodes=len(delays),
-        episode=at,
+        plans=learner.epochs,
+        arrived=arrived,
+        dropped=visits - arrived,
+        instances=learner.instances,
         regret=np.add.accumulate(gaps)[at - 1],
-        updates=learner.updates,
-        epochs=learner.epochs,
         max_missing=max_missing,
         optimism_broken=optimism_broken,
-        instances=learner.instances,
         last_explored=last_explored,
         longest_delay=float(longest_delay(delays if selector.groups == 1 else [longest])),
         missing=learner.missing,
         mean_delay=learner.mean_delay,
-        psi=psi(learner.mean_delay, len(delays), problem.algorithm.failure_probability),
-        in_flight=share_in_flight(visits - arrived, arrived).reshape(-1, *problem.shape.table[1:]),
         alpha=np.array(alphas)[at - 1] if auto else None,
-        policies=np.array([traced_actions(policy) for policy in policies]) if trace else None,
+        policies=np.array(traced) if simulation.trace else None,
     )
 
 

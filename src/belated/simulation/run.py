@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,11 +10,16 @@ from numpy.typing import NDArray
 from belated.delays.laws import parse
 from belated.episode import Floats, Ints
 from belated.html import describe
+from belated.options import name_with_options
 from belated.survival.estimate import Unit
 from belated.survival.records import DelayRecords
+from belated.theory.missing import psi, share_in_flight
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from belated.learner.problem import LearningProblem
+    from belated.simulation.simulation import Simulation
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +157,59 @@ class Run:
             f"total_regret={self.total_regret:.6g}, updates={self.updates}, "
             f"max_missing={self.max_missing}, optimism_broken={self.optimism_broken})"
         )
+
+
+def make_run(
+    simulation: "Simulation",
+    problem: "LearningProblem",
+    *,
+    seed: int,
+    plans: int,
+    arrived: Ints,
+    dropped: Ints,
+    instances: int = 1,
+    **results: Any,
+) -> Run:
+    """Return the result of a run.
+
+    Parameters
+    ----------
+    simulation : Simulation
+        What was simulated.
+    problem : LearningProblem
+        Problem of the learner.
+    seed : int
+        Seed of the run.
+    plans : int
+        Number of plans.
+    arrived, dropped : Ints
+        (rows) For each row, the numbers of visits whose feedback arrived, and did not arrive.
+    instances : int
+        Number of instances of the base.
+    **results
+        Other fields of `Run`.
+
+    Returns
+    -------
+    Run
+        The result.
+    """
+    shape = problem.shape
+    return Run(
+        seed=seed,
+        episodes=problem.episodes,
+        episode=simulation.checkpoints(),
+        updates=plans - instances,
+        epochs=plans,
+        instances=instances,
+        psi=psi(results["mean_delay"], problem.episodes, problem.algorithm.delta),
+        in_flight=share_in_flight(dropped, arrived).reshape(-1, *shape.table[1:]),
+        world=f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
+        base=name_with_options(simulation.base),
+        updater=name_with_options(simulation.updater),
+        delay=simulation.law.name,
+        **results,
+    )
 
 
 def checkpoints(episodes: int, every: int, *, early: bool = False) -> Ints:

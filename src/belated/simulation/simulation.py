@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Any, Final, Literal, Required, Unpack, get_args
 
@@ -22,7 +22,6 @@ from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.mdp.worlds import world as parse_world
-from belated.notice import announce_compilation
 from belated.options import (
     CHOICES,
     LearnerOptions,
@@ -30,7 +29,6 @@ from belated.options import (
     SimulationOptions,
     accepts,
     check_keywords,
-    name_with_options,
     option_values,
 )
 from belated.randomness import check_seed
@@ -205,51 +203,15 @@ class Simulation(SimulationOptions):
 
             return run_on_gpu(self, [seed], on_progress, on_checkpoint)[0]
         pieces = self.world.shape.horizon if self.delay_per == "step" else 1
-        selector = self.law.selector(self.world.shape)
         delays = draw_delays(self.law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
-        if self._is_compiled(problem, pieces, selector.groups):
-            announce_compilation()
-            run = run_compiled(
-                self.world,
-                problem,
-                delays,
-                selector,
-                at=self.checkpoints(),
-                trace=self.trace,
-                plans=self.planning != "none",
-                everywhere=self.optimism == "everywhere",
-                on_progress=on_progress,
-                on_checkpoint=on_checkpoint,
-            )
-        else:
-            run = run_reference(
-                self.world,
-                problem,
-                delays,
-                selector,
-                at=self.checkpoints(),
-                trace=self.trace,
-                everywhere=self.optimism == "everywhere",
-                on_progress=on_progress,
-                on_checkpoint=on_checkpoint,
-            )
-        return replace(run, **self.part_names())
+        play = run_compiled if self._is_compiled(problem, pieces) else run_reference
+        return play(self, problem, delays, on_progress, on_checkpoint)
 
     @property
     def law(self) -> Law:
         """Delay law of the setting; a constant delay of 0 episodes if `delay` is None."""
         return constant(0) if self.delay is None else self.delay
-
-    def part_names(self) -> dict[str, Any]:
-        """Return descriptions of world, base, updater and delay, as keyword arguments of `Run`."""
-        shape = self.world.shape
-        return {
-            "world": f"{shape.states} states, {shape.actions} actions, {shape.horizon} steps",
-            "base": name_with_options(self.base),
-            "updater": name_with_options(self.updater),
-            "delay": self.law.name,
-        }
 
     def checkpoints(self) -> Ints:
         """Return the episodes after which the regret is recorded, in increasing order."""
@@ -257,8 +219,8 @@ class Simulation(SimulationOptions):
             return checkpoints(self.episodes, self.every)
         return checkpoints(self.episodes, max(1, self.episodes // self.points), early=True)
 
-    def _is_compiled(self, problem: LearningProblem, pieces: int, groups: int) -> bool:
-        reason = why_not_compiled(problem, pieces, groups)
+    def _is_compiled(self, problem: LearningProblem, pieces: int) -> bool:
+        reason = why_not_compiled(problem, pieces, len(self.law.groups))
         if self.engine == "reference":
             reason = "engine is 'reference'"
         elif reason is None:

@@ -131,7 +131,7 @@ class Cell(Setting):
         known ones. `Lazy("auto")` now takes the scale of the base into account.
         """
         base = self.parse_base()
-        scale = getattr(base, "bonus_scale", 1.0)
+        scale = getattr(base, "scale", 1.0)
         if self.parse_updater().lazy_alpha() == "auto" and scale != 1.0:
             return True
         paper = getattr(base, "radius", "") == "paper"

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from belated.episode import Ints
+from belated.episode import Floats, Ints
 from belated.theory.validation import check_delta, check_episodes, check_mean_delay
 
 
@@ -96,3 +96,17 @@ def psi(mean_delay: float, episodes: int, delta: float, *, safe: bool = False) -
 def delay_log(episodes: int, delta: float) -> float:
     """Return x = ln(K pi / (6 delta')) of Lemma 1, for K = `episodes` and delta' = `delta` / 5."""
     return math.log(check_episodes(episodes) * math.pi / (6 * (check_delta(delta) / 5)))
+
+
+def share_in_flight(in_flight: Ints, arrived: Ints) -> Floats:
+    """Return, for each row, the fraction N'' / N of its visits whose feedback is missing.
+
+    For each row, `in_flight` holds N'', the number of visits in flight, and `arrived` holds the
+    number of visits whose feedback has arrived. The fraction is 0 for a row without visits.
+
+    >>> share_in_flight(np.array([1, 0, 0]), np.array([3, 2, 0])).tolist()
+    [0.25, 0.0, 0.0]
+    """
+    total = in_flight + arrived
+    share: Floats = np.divide(in_flight, total, out=np.zeros(total.size), where=total > 0)
+    return share

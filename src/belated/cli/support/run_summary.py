@@ -86,7 +86,7 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
     expected = parse_delay(cell.delay).mean
     bound = math.inf
     if not math.isnan(expected):
-        bound = psi(expected, cell.episodes, base.failure_probability)
+        bound = psi(expected, cell.episodes, base.delta)
     held = sum(run.optimism_broken == 0 for run in runs)
     mean = float(final.mean[-1])
     return Summary(

@@ -146,6 +146,20 @@ class BaseAlgorithm:
     """Whether the base is designed such that V~ >= V* with high probability."""
     needs_optimal_policy: ClassVar[bool] = False
     """Whether a simulation must call `with_optimal_policy` before it runs the base."""
+    planner: ClassVar[Any] = None
+    """Python object whose method `plan` computes plans; None for a base with a backup rule."""
+
+    # A base overrides these by an option of the same name.
+    delta = 0.05
+    """Probability delta in the formulas."""
+    scale = 1.0
+    """Factor by which all bonuses are multiplied; 1 is as published."""
+    monotone = False
+    """Whether each plan limits every Q_h(s, a) to its value in the previous plan."""
+    epsilon = 0.0
+    """Probability that the action of a step is drawn uniformly, not taken from the plan."""
+    ties = "first"
+    """Choice among several actions with the largest value; see `TieBreakingBase`."""
 
     proofs: ClassVar[tuple[Proof, ...]] = ()
     """Declarations of what is proved about the optimism of the base, each for certain values of its
@@ -161,36 +175,6 @@ class BaseAlgorithm:
             if all(getattr(self, option) == value for option, value in proof.options.items()):
                 return proof
         return Proof("")
-
-    @property
-    def failure_probability(self) -> float:
-        """Probability delta in the formulas of the base; 0.05 for a base without a delta."""
-        return 0.05
-
-    @property
-    def bonus_scale(self) -> float:
-        """Factor by which all bonuses are multiplied; 1 is as published."""
-        return 1.0
-
-    @property
-    def is_monotone(self) -> bool:
-        """Whether each plan limits every Q_h(s, a) to its value in the previous plan."""
-        return False
-
-    @property
-    def random_ties(self) -> bool:
-        """Whether ties between actions with equal values are broken at random."""
-        return False
-
-    @property
-    def exploration_rate(self) -> float:
-        """Probability that the action of a step is drawn uniformly, not taken from the plan."""
-        return 0.0
-
-    @property
-    def planner(self) -> Any:
-        """Python object whose method `plan` computes plans; None for a base with a backup rule."""
-        return None
 
     def replans_every_episode(self, updater: "Updater") -> bool:
         """Return whether to plan for every episode, even if `updater` does not require a plan."""
@@ -246,10 +230,6 @@ class TieBreakingBase(BaseAlgorithm):
 
     def __post_init__(self) -> None:
         check_choice("ties", self.ties, ("first", "random"))
-
-    @property
-    def random_ties(self) -> bool:
-        return self.ties == "random"
 
 
 def resamples_every_episode(resample: Resample, updater: "Updater") -> bool:
@@ -315,18 +295,6 @@ class Base(TieBreakingBase):
             raise ValueError(f"scale must be finite and at least 0, got {self.scale}.")
         if not isinstance(self.monotone, bool):
             raise TypeError(f"monotone must be True or False, got {self.monotone!r}.")
-
-    @property
-    def failure_probability(self) -> float:
-        return self.delta
-
-    @property
-    def bonus_scale(self) -> float:
-        return float(self.scale)
-
-    @property
-    def is_monotone(self) -> bool:
-        return self.monotone
 
     def with_half_delta(self) -> Self:
         return replace(self, delta=self.delta / 2)

@@ -61,10 +61,6 @@ class EpsilonGreedy(TieBreakingBase):
         if not 0 <= self.epsilon <= 1:
             raise ValueError(f"epsilon must lie in [0, 1], got {self.epsilon}.")
 
-    @property
-    def exploration_rate(self) -> float:
-        return float(self.epsilon)
-
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         return BackupRule(greedy, np.zeros(1), reads="successors")
 
@@ -75,10 +71,7 @@ class UniformRandom(BaseAlgorithm):
 
     name = "random"
     reward_estimate = "mean"
-
-    @property
-    def exploration_rate(self) -> float:
-        return 1.0
+    epsilon = 1.0
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         return BackupRule(zero, np.zeros(1), reads="successors")

@@ -134,10 +134,6 @@ class RLSVI(TieBreakingBase):
         if not isinstance(self.clip, bool):
             raise TypeError(f"clip must be True or False, got {self.clip!r}.")
 
-    @property
-    def bonus_scale(self) -> float:
-        return float(self.scale)
-
     def replans_every_episode(self, updater: "Updater") -> bool:
         return resamples_every_episode(self.resample, updater)
 

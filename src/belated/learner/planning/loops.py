@@ -1,28 +1,41 @@
 """Functions of a base that the planner and the engine call by pointer, compiled for each base.
 
-They have the same types for every base, so that planner and engine are compiled only once.
+They have the same types for every base, so that planner and engine are compiled only once. A `Form`
+selects whether they run compiled or as plain Python.
 """
 
 import math
 from collections.abc import Callable
 from functools import cache
 from types import FunctionType
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import numba
 import numpy as np
 from numba.core.errors import NumbaError
 from numba.extending import typeof_impl
 
-from belated.compiled import JIT, bind, compile_callback, dereference, inlined, interpret
+from belated.compiled import (
+    JIT,
+    as_plain,
+    bind,
+    budget,
+    compile_callback,
+    dereference,
+    inlined,
+    interpret,
+    is_ready,
+)
 from belated.compiled.cache import has_code
 from belated.episode import Floats
 from belated.learner.backup import Backup, Pair, Row, Stage, as_backup
 from belated.learner.bases.base import BackupRule, no_absorb, no_plan
-from belated.learner.compile_errors import compilation_error
+from belated.learner.own_functions import compilation_error, is_built_in
 from belated.learner.state import Config, LearnerRecord, LearnerState
 
 types: Any = numba.types
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 HAS_TERMS: Final = False
 """Whether the backup that `back_up_rows` calls has terms; see `RowTerms`. `bind` replaces this
@@ -186,11 +199,6 @@ NO_RULE: Final = BackupRule(Backup(no_backup, JIT), np.zeros(1))
 """Rule of a base that does not plan with kernels."""
 
 
-def is_built_in(backup: Backup) -> bool:
-    """Return whether a `backup` is one of this package, whose two forms give the same bits."""
-    return backup.compiled and backup.function.__module__.startswith("belated.")
-
-
 def has_loops(backup: Backup) -> bool:
     """Return whether the functions of a base with this `backup` are compiled, or on disk."""
     return backup in _ready or has_code(_bound_rows(backup))
@@ -228,6 +236,60 @@ def _bind_rows(backup: Backup, form: Callable[[Any], Any]) -> FunctionType:
         names |= {"HAS_TERMS": True, "HAS_LEVEL": terms.has_level}
         names |= {"compute_terms": terms.compute, "back_up_with_terms": terms.back_up}
     return bind(back_up_rows, **names)
+
+
+class Form:
+    """Form in which some kernels run with the functions of a base: plain Python, or compiled.
+
+    Both forms work on the same record and give the same bits, so that the form can change between
+    two calls. Where no compiled code is on disk, it is plain Python at first; see
+    `belated.compiled.budget`.
+
+    Parameters
+    ----------
+    rule : BackupRule
+        Rule of the base.
+    rows : int
+        Number of rows of a plan. Large plans are compiled first.
+    *kernels : callable
+        Kernels that take `Loops`.
+    built_in : bool
+        Whether all other functions involved are of this package. Functions of a user are always
+        compiled, because their two forms may differ in the last bit.
+    """
+
+    def __init__(
+        self, rule: BackupRule, rows: int, *kernels: Callable[..., Any], built_in: bool = True
+    ) -> None:
+        self._rule = rule
+        self._kernels = kernels
+        self._counted = 0
+        small = rows <= budget.MAX_CALL
+        may_be_plain = JIT and built_in and small and is_built_in(as_backup(rule.backup))
+        self.is_plain = may_be_plain and not self.is_ready()
+
+    def kernel(self, kernel: F) -> F:
+        """Return a kernel in this form."""
+        return as_plain(kernel) if self.is_plain else kernel
+
+    def loops(self, record: LearnerRecord) -> Loops:
+        """Return the functions of the base in this form; `record` is that of the learner."""
+        return plain_loops(self._rule) if self.is_plain else loops_of(self._rule, record)
+
+    def limit(self) -> int:
+        """Return the work, counted in `Scratch.work`, at which the form may change."""
+        return self._counted + budget.remaining() if self.is_plain else budget.UNLIMITED
+
+    def count(self, work: int) -> None:
+        """Take note of the `work` done so far, counted in `Scratch.work`; the form may change."""
+        if self.is_plain:
+            budget.spend(work - self._counted)
+            self._counted = work
+            self.is_plain = budget.remaining() > 0 and not self.is_ready()
+
+    def is_ready(self) -> bool:
+        """Return whether nothing needs to be compiled."""
+        return all(map(is_ready, self._kernels)) and has_loops(as_backup(self._rule.backup))
 
 
 @typeof_impl.register(Loops)

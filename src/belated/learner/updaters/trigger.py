@@ -16,11 +16,10 @@ A plain function runs only in `Learner` and the reference loop.
 Triggered(trigger=every_fifth, constants=())
 """
 
-import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numba
 import numpy as np
@@ -28,8 +27,8 @@ from numba.core.errors import NumbaError
 
 from belated.check import check_number
 from belated.compiled import JIT, bind, compile_callback, dereference, inlined, interpret
-from belated.episode import Floats, Ints
-from belated.learner.compile_errors import compilation_error
+from belated.episode import Floats
+from belated.learner.own_functions import compilation_error
 from belated.learner.updaters.updater import Arrival, Updater
 
 types: Any = numba.types
@@ -42,14 +41,7 @@ class TriggerCall(NamedTuple):
     """Arguments of one call of a compiled trigger."""
 
     constants: Floats
-    counts: Ints  # this field and all others: see Arrival
-    epoch_counts: Ints
-    rows: Ints
-    arrived: int
-    since_plan: int
-    age: int
-    own: int
-    epoch: int
+    arrival: Arrival
 
 
 Callback = Callable[[TriggerCall], int]
@@ -59,7 +51,7 @@ Callback = Callable[[TriggerCall], int]
 def signature() -> Any:
     """Return the numba signature of a compiled trigger, which is the same for all."""
     numbers = np.zeros(0, np.int64)
-    example = TriggerCall(np.zeros(0), numbers, numbers, numbers, 0, 0, 0, 0, 0)
+    example = TriggerCall(np.zeros(0), Arrival(numbers, numbers, numbers, 0, 0))
     return types.int64(types.CPointer(numba.typeof(example)))
 
 
@@ -80,11 +72,6 @@ class Trigger:
     @property
     def _parameters(self) -> int:
         return self.function.__code__.co_argcount
-
-    @property
-    def is_built_in(self) -> bool:
-        """Whether the trigger is one of this package, whose two forms give the same result."""
-        return self.function.__module__.startswith("belated.")
 
     def __repr__(self) -> str:
         return self.function.__name__
@@ -152,20 +139,7 @@ def is_due(pointer: TriggerCall) -> int:
     `pointer` is a pointer to the call.
     """
     call = dereference(pointer)
-    arrival = Arrival(
-        call.counts,
-        call.epoch_counts,
-        call.rows,
-        call.arrived,
-        call.since_plan,
-        math.inf,
-        call.age,
-        call.own,
-        call.epoch,
-        0.0,
-        0.0,
-    )
-    return 1 if plan_now(call.constants, arrival) else 0
+    return 1 if plan_now(call.constants, call.arrival) else 0
 
 
 class TriggerRule(NamedTuple):
@@ -192,8 +166,12 @@ class TriggerRule(NamedTuple):
 
 @trigger
 def no_trigger(arrival: Arrival) -> bool:
-    """Return False for every `arrival`; used in place of a trigger if an updater has none."""
+    """Return False for every `arrival`."""
     return False
+
+
+NO_TRIGGER: Final = TriggerRule(no_trigger).checked()
+"""Rule used in place of that of an updater without a trigger."""
 
 
 @dataclass(frozen=True)

@@ -13,14 +13,12 @@ from belated.delays.laws import Law, longest_delay
 from belated.episode import Floats, Ints
 from belated.exact.values import optimal_table
 from belated.learner.problem import LearningProblem
-from belated.learner.status import share_in_flight
 from belated.simulation.gpu import records as columns
 from belated.simulation.gpu.compiler import host_cuda, launch, on_gpu
 from belated.simulation.gpu.kernel import Kind, build_kernel
 from belated.simulation.gpu.records import Learner, Runs, Sizes, World, empty_learners
-from belated.simulation.run import Run
+from belated.simulation.run import Run, make_run
 from belated.simulation.simulation import Simulation, draw_delays, ignore_progress
-from belated.theory import psi
 
 LATE: Final = 2**30
 """Delay, in episodes, by which the GPU represents all feedback that never arrives. It is larger
@@ -60,18 +58,13 @@ class Prepared:
         contents = [array.tobytes() for array in (*arrays, self.problem.rewards)]
         return self.kind, self.alpha == math.inf, *contents
 
-    @cached_property
-    def names(self) -> dict[str, Any]:
-        """Descriptions of world, base, updater and delay, as keyword arguments of `Run`."""
-        return self.setting.part_names()
-
     def threshold(self, longest: float) -> float:
         """Return the threshold m of explicit exploration for a run; 0 if the run does not use it.
 
         `longest` is the longest delay of the run, in episodes.
         """
         updater = self.problem.updater.with_longest_delay(longest)
-        rate = self.problem.algorithm.exploration_rate
+        rate = self.problem.algorithm.epsilon
         rule = updater.exploration(self.problem.shape, rate)
         return 0.0 if rule is None else rule.threshold
 
@@ -193,7 +186,7 @@ class Batch:
         dropped, arrived = self._copy(self.runs.dropped), self._copy(self.learners.n)
         for i, job in enumerate(self.jobs):
             part = slice(self.first_point[i], self.first_point[i + 1])
-            job.run = make_run(job, ints[i], regrets[part], arrived[i], dropped[i])
+            job.run = result_of(job, ints[i], regrets[part], arrived[i], dropped[i])
 
     def _copy(self, array: Any) -> NDArray[Any]:
         """Return a copy of an array on the GPU, when its slice has been played."""
@@ -207,7 +200,7 @@ def starts(sizes: Sequence[int]) -> Ints:
     return np.cumsum([0, *sizes])
 
 
-def make_run(
+def result_of(
     job: Job, ints: Ints, regret: Floats, arrived: NDArray[np.int32], dropped: NDArray[np.int32]
 ) -> Run:
     """Return the result of a run.
@@ -230,26 +223,20 @@ def make_run(
     Run
         The result.
     """
-    problem, episodes = job.prepared.problem, job.episodes
-    mean_delay = int(ints[columns.WAITED]) / episodes
-    return Run(
+    return make_run(
+        job.prepared.setting,
+        job.prepared.problem,
         seed=job.seed,
-        episodes=episodes,
-        episode=job.prepared.points,
+        plans=int(ints[columns.PLANS]),
+        arrived=arrived.astype(np.int64),
+        dropped=dropped.astype(np.int64),
         regret=regret,
-        updates=int(ints[columns.PLANS]) - 1,
-        epochs=int(ints[columns.PLANS]),
         max_missing=int(ints[columns.MAX_MISSING]),
         optimism_broken=int(ints[columns.OPTIMISM_BROKEN]),
         last_explored=int(ints[columns.LAST_EXPLORED]),
         longest_delay=float(job.drawn.longest),
         missing=int(ints[columns.MISSING]),
-        mean_delay=mean_delay,
-        psi=psi(mean_delay, episodes, problem.algorithm.failure_probability),
-        in_flight=share_in_flight(dropped.astype(np.int64), arrived.astype(np.int64)).reshape(
-            -1, problem.shape.states, problem.shape.actions
-        ),
-        **job.prepared.names,
+        mean_delay=int(ints[columns.WAITED]) / job.episodes,
     )
 
 
@@ -288,7 +275,7 @@ def first_runs(jobs: Sequence[Job]) -> Runs:
     if sizes.counts_visits:
         thresholds = [job.prepared.threshold(job.drawn.longest) for job in jobs]
         floats[:, columns.THRESHOLD] = thresholds
-    rates = [job.prepared.problem.algorithm.exploration_rate for job in jobs]
+    rates = [job.prepared.problem.algorithm.epsilon for job in jobs]
     floats[:, columns.EPSILON] = rates
     return Runs(
         seeds=np.array([job.seed for job in jobs], np.uint64),

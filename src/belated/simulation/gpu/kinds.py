@@ -119,8 +119,8 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
     backup = as_backup(rule.backup)
     pooled = problem.count_stages == 1
     updater = problem.updater.with_longest_delay(1.0)
-    exploration = updater.exploration(shape, base.exploration_rate)
-    exploration = exploration or no_exploration(shape, base.exploration_rate)
+    exploration = updater.exploration(shape, float(base.epsilon))
+    exploration = exploration or no_exploration(shape, float(base.epsilon))
     counts_visits = exploration.visits.size > 0
     reads = READS.index(rule.reads)
     sizes = Sizes(
@@ -130,13 +130,13 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
         capacity=largest_support(world, pooled),
         threads=min(MAX_THREADS, WARP * -(-shape.states // WARP)),
         pooled=pooled,
-        random_ties=base.random_ties,
-        monotone=base.is_monotone and not rule.samples,
+        random_ties=base.ties == "random",
+        monotone=base.monotone and not rule.samples,
         extremes=reads >= READS_BEST,
         order=reads == READS_ORDER,
         visits=rule.reads_visits,
         samples=rule.samples,
-        stochastic=counts_visits or base.exploration_rate > 0,
+        stochastic=counts_visits or base.epsilon > 0,
         counts_visits=counts_visits,
         visits_pooled=counts_visits and exploration.visits.shape[0] == 1,
         by_state=exploration.by_state,

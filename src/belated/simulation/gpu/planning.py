@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from belated.exact import values
+from belated.exact.values import Model, PolicyArrays
 from belated.learner.backup import Row, Stage
 from belated.learner.exploration import Exploration
 from belated.learner.planning import greedy
@@ -110,7 +111,9 @@ def plan(
     """
     S, A, H = sizes.S, sizes.A, sizes.H
     observed = start_plan(sizes, learner, scratch)
+    model = Model(world.ptr, world.succ, world.prob, world.rewards)
     explore = rule.explore if sizes.stochastic else rule.explore[:0]
+    policy = PolicyArrays(learner.actions, explore, rule.epsilon, world.allowed)
     for h in range(H - 1, -1, -1):
         v, v_next = scratch.v[h & 1], scratch.v[(h + 1) & 1]
         w, w_next = scratch.w[h & 1], scratch.w[(h + 1) & 1]
@@ -127,19 +130,7 @@ def plan(
             if sizes.random_ties:
                 best = break_tie(q, s * A, A, best, seed, number, h * S + s)
             learner.actions[h, s] = best
-            w[s] = cell_value(
-                world.ptr,
-                world.succ,
-                world.prob,
-                world.rewards,
-                learner.actions,
-                explore,
-                rule.epsilon,
-                world.allowed,
-                w_next,
-                h,
-                s,
-            )
+            w[s] = cell_value(model, policy, w_next, h, s)
             if sizes.visits:
                 scratch.visits[h & 1, s] = count_state(sizes, learner, h, s)
         cuda.syncthreads()

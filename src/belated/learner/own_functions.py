@@ -1,11 +1,22 @@
-"""Exceptions for backups and triggers that do not compile, with messages of one line."""
+"""Errors in functions of a user: backups and triggers that fail or do not compile.
+
+Functions of a user are compiled for every result, because their two forms may differ in the last
+bit. Their first plans are rehearsed as plain Python and discarded: compiled code continues with a
+wrong index, and the messages of a compiler are about types, where Python raises its own error.
+"""
 
 import os
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 from numba.core.errors import NumbaError
+
+from belated.compiled import JIT
 
 ADVICE: Final = (
     "A {kind} computes with numbers and creates no arrays or objects. Without @bl.{kind} it runs "
@@ -27,7 +38,15 @@ HIGHLIGHT: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class CompilationError(TypeError):
-    """Exception raised because a backup or a trigger does not compile."""
+    """Exception raised because a backup or a trigger fails or does not compile."""
+
+
+def is_built_in(part: Any) -> bool:
+    """Return whether the function of a `Backup` or a `Trigger` is one of this package.
+
+    Its two forms, compiled and plain Python, give the same bits.
+    """
+    return part.compiled and part.function.__module__.startswith("belated.")
 
 
 def compilation_error(
@@ -95,3 +114,49 @@ def _find_line(text: str, function: Callable[..., Any]) -> int | None:
         if os.path.basename(file) == source:
             return int(line)
     return None
+
+
+REHEARSED_PLANS: Final = 3
+"""Number of plans that are rehearsed for each function."""
+
+_rehearsed: Counter[Callable[..., Any]] = Counter()
+
+
+def unrehearsed(functions: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
+    """Return those functions of a user that still need a rehearsal.
+
+    `functions` maps "backup" or "trigger" to a `Backup` or a `Trigger`.
+    """
+    own = {kind: each for kind, each in functions.items() if JIT and each.compiled}
+    return {
+        kind: each.function
+        for kind, each in own.items()
+        if not is_built_in(each) and _rehearsed[each.function] < REHEARSED_PLANS
+    }
+
+
+@contextmanager
+def rehearse(functions: Mapping[str, Callable[..., Any]], plans: int) -> Iterator[None]:
+    """Return a context manager in whose body `plans` plans are rehearsed as plain Python.
+
+    An ArithmeticError or a ValueError is ignored, because compiled code continues with inf or nan.
+    Any other error in one of the `functions` becomes a CompilationError that names the line.
+    """
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    except (ArithmeticError, ValueError):  # such as 1 / 0 and math.log(0)
+        pass
+    except Exception as error:
+        trace = error.__traceback__
+        while trace is not None:
+            for kind, function in functions.items():
+                if trace.tb_frame.f_code is function.__code__:
+                    file = Path(function.__code__.co_filename).name
+                    raise CompilationError(
+                        f"The {kind} {function.__name__} fails: {type(error).__name__}: {error} "
+                        f"({file}, line {trace.tb_lineno})."
+                    ) from error
+            trace = trace.tb_next
+        raise
+    _rehearsed.update(dict.fromkeys(functions.values(), plans))
