@@ -10,7 +10,8 @@ The command line, study files and Python accept the same texts:
 OPTIONS are values separated by commas, each with the name of its option ("scale=0.1") or, in the
 order of the parameters, without ("10"). A value is a number, true, false or text. OBJECT, which may
 be dotted, is either the part itself, or a class or function that is called with the options and
-returns the part. A built-in name takes precedence over a module of the same name.
+returns the part. A built-in name takes precedence over a module of the same name. A class with the
+attribute `takes` contains another part, named at the end after a colon: "matured:500:lazy:10".
 
 This module imports no slow modules, to keep the command line fast.
 """
@@ -144,7 +145,15 @@ class Names(Generic[T]):
             target = self._import(text, module, path)
         else:
             raise ValueError(self.unknown(text))
-        values, options = self._split_options(text, rest) if rest is not None else ([], {})
+        inner: list[str] = []
+        values: list[Any] = []
+        options: dict[str, Any] = {}
+        if rest is not None and hasattr(target, "takes"):
+            rest, colon, other = rest.partition(":")
+            inner = [other] if colon else []
+        if rest is not None:
+            values, options = self._split_options(text, rest)
+        values = inner + values
         positional = [p.name for p in _parameters(target) if p.kind in POSITIONAL]
         if self._is_part(target):
             positional = []
@@ -189,8 +198,9 @@ class Names(Generic[T]):
 
     def _form(self, name: str) -> str:
         """Return the built-in `name`, followed by the names of its required options in capitals."""
-        needed = [p.name.upper() for p in _parameters(self._built_in[name]) if _is_required(p)]
-        return f"{name}:{','.join(needed)}" if needed else name
+        target = self._built_in[name]
+        needed = [p.name.upper() for p in _parameters(target) if _is_required(p)]
+        return ":".join([name, *getattr(target, "takes", [",".join(needed)] if needed else [])])
 
     def _is_part(self, target: Any) -> bool:
         return isinstance(target, self._types) and not isinstance(target, type)

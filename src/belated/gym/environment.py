@@ -10,8 +10,7 @@ from gymnasium.spaces import Discrete
 from belated.episode import Floats
 from belated.mdp.classics import chain, deep_sea, garnet, riverswim
 from belated.mdp.gridworld import gridworld
-from belated.mdp.model import DRAWS, MDP, mean_reward, row_of
-from belated.mdp.play import draw, draw_reward
+from belated.mdp.model import DRAWS, MDP, draw, draw_reward, mean_reward, row_of
 
 ENVIRONMENTS: Final[dict[str, dict[str, Any]]] = {
     "belated/Chain-v0": {"world": "chain", "states": 30},

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from belated.compiled import inlined, kernel
-from belated.episode import Bools, Floats, Shape
+from belated.episode import Bools, Floats
 from belated.randomness import EXPLORE, uniform
 from belated.worklist import Worklist, put
 
@@ -24,16 +24,6 @@ class Exploration(NamedTuple):
     by_state: bool  # whether to compare the count of the state, instead of that of each action
     rare_only: bool  # whether to draw only from the actions whose count is below the threshold
     epsilon: float  # probability of a uniform action where the mask has no action
-
-
-def no_exploration(shape: Shape, epsilon: float) -> Exploration:
-    """Return an exploration rule that does not depend on counts, for a problem of size `shape`.
-
-    At every step, the action is drawn uniformly with probability `epsilon`. If `epsilon` is 0, the
-    policy never explores.
-    """
-    explore = np.zeros(shape.table if epsilon > 0 else (0, 0, 0), np.bool_)
-    return Exploration(np.zeros((0, 0, 0), np.int64), explore, 0.0, False, False, epsilon)
 
 
 @inlined

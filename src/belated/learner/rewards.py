@@ -63,11 +63,6 @@ class RewardEstimator(NamedTuple):
     scale: float  # factor of eps_r
 
 
-def empty_sums(rows: int) -> RewardSums:
-    """Return sums of rewards for `rows` rows, all zero."""
-    return RewardSums(*(np.zeros(rows, np.int64) for _ in RewardSums._fields))
-
-
 def optimistic_estimator(
     bonus: RewardBonus, shape: Shape, episodes: int, *, delta: float, scale: float
 ) -> RewardEstimator:

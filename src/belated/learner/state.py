@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from belated.compiled import JIT
 from belated.episode import Bools, Floats, Shape
-from belated.learner.backup import READS, READS_ORDER, Backup, RowTerms
-from belated.learner.bases.base import OwnState, empty_own_state, with_queue_room
+from belated.learner.backup import READS, READS_ORDER, Backup, as_backup
+from belated.learner.bases.base import OwnState
 from belated.learner.counts import Counts, empty_counts, with_room
-from belated.learner.exploration import Exploration, no_exploration
+from belated.learner.exploration import Exploration
 from belated.learner.problem import LearningProblem
-from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
+from belated.learner.rewards import RewardEstimator, RewardSums
 from belated.theory.alpha import lazy_terms
 from belated.worklist import Worklist, empty_worklist
 
@@ -151,7 +151,14 @@ def empty_table(shape: Shape) -> PlanTable:
 def empty_scratch(problem: LearningProblem) -> Scratch:
     """Return working memory for the plans of a learner of `problem`."""
     H, S, A = problem.shape.table
-    terms = stored_terms(problem)
+    terms, has_levels, samples = 0, False, 0
+    if problem.algorithm.planner is None:
+        rule, backup = problem.backup_rule, as_backup(problem.backup_rule.backup)
+        if backup.compiled and backup.terms is not None:
+            terms, has_levels = problem.rows, backup.terms.has_level
+        # for a backup without levels of its own, they are the means of the successors
+        has_levels |= rule.reads == "above" and (backup.compiled or not JIT)
+        samples = problem.rows * rule.kept_samples if problem.stages == "pooled" else 0
     return Scratch(
         rows=np.zeros(S * A + 1, np.int32),
         out=np.zeros(S * A),
@@ -164,43 +171,11 @@ def empty_scratch(problem: LearningProblem) -> Scratch:
         highest=np.zeros(1),
         work=np.zeros(1, np.int64),
         no_visits=np.zeros(S, np.int64),
-        term_n=np.zeros(problem.rows if terms else 0, np.int64),
-        terms=np.zeros((2, problem.rows if terms else 0)),
-        levels=np.full((H, S * A if has_levels(problem, terms) else 0), -np.inf),
-        samples=np.zeros(kept_samples(problem)),
+        term_n=np.zeros(terms, np.int64),
+        terms=np.zeros((2, terms)),
+        levels=np.full((H, S * A if has_levels else 0), -np.inf),
+        samples=np.zeros(samples if samples <= MAX_SAMPLES else 0),
     )
-
-
-def kept_samples(problem: LearningProblem) -> int:
-    """Return the size of `Scratch.samples`; see `BackupRule.kept_samples`."""
-    if problem.algorithm.planner is not None or problem.stages != "pooled":
-        return 0
-    size = problem.rows * problem.backup_rule.kept_samples
-    return size if size <= MAX_SAMPLES else 0
-
-
-def stored_terms(problem: LearningProblem) -> RowTerms | None:
-    """Return the terms of the backup of `problem`, or None if a learner stores no terms."""
-    if problem.algorithm.planner is not None:
-        return None
-    backup = problem.backup_rule.backup
-    assert isinstance(backup, Backup)
-    return backup.terms if backup.compiled else None
-
-
-def has_levels(problem: LearningProblem, terms: RowTerms | None) -> bool:
-    """Return whether a learner of `problem` stores the level of each row; see `RowTerms`.
-
-    It does if the backup returns levels, or if it reads the values above the mean of the
-    successors, which is the level then. `terms` are those of the backup.
-    """
-    if problem.algorithm.planner is not None:
-        return False
-    if terms is not None and terms.has_level:
-        return True
-    rule = problem.backup_rule
-    assert isinstance(rule.backup, Backup)
-    return rule.reads == "above" and (rule.backup.compiled or not JIT)
 
 
 def empty_state(problem: LearningProblem) -> LearnerState:
@@ -210,7 +185,6 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     H, S = shape.horizon, shape.states
     reward_rows = rows if problem.unknown_rewards else 0
     alpha = updater.lazy_alpha()
-    exploration = updater.exploration(shape, float(base.epsilon))
     table = empty_table(shape)
     hooks = None if base.planner is not None else problem.backup_rule.hooks
     if hooks is not None:
@@ -221,9 +195,13 @@ def empty_state(problem: LearningProblem) -> LearnerState:
         table.actions[:] = table.q.reshape(shape.table).argmax(axis=2)
     return LearnerState(
         counts=empty_counts(shape, stages),
-        reward_sums=empty_sums(reward_rows),
-        own=empty_own_state(hooks, H),
-        exploration=exploration or no_exploration(shape, float(base.epsilon)),
+        reward_sums=RewardSums(*np.zeros((3, reward_rows), np.int64)),
+        own=OwnState(
+            np.zeros(0 if hooks is None else hooks.size),
+            np.zeros((0, 0) if hooks is None else (H, hooks.width)),
+            np.zeros(1, np.int64),
+        ),
+        exploration=updater.exploration(shape, float(base.epsilon)),
         rewards=problem.initial_rewards(),
         table=table,
         epoch_counts=np.zeros(rows, np.int64),
@@ -288,5 +266,9 @@ def configure(problem: LearningProblem, instance: int) -> Config:
 
 def with_room_for(state: LearnerState, steps: int) -> LearnerState:
     """Return `state` with free capacity for `steps` more steps of feedback, enlarged if needed."""
-    counts, own = with_room(state.counts, steps), with_queue_room(state.own, steps)
-    return state._replace(counts=counts, own=own)
+    own = state.own
+    capacity, width = own.queue.shape
+    if width > 0 and own.queued[0] + steps > capacity:
+        room = np.zeros((capacity + steps, width))
+        own = own._replace(queue=np.concatenate((own.queue, room)))
+    return state._replace(counts=with_room(state.counts, steps), own=own)

@@ -13,7 +13,7 @@ MDP(states=2, actions=1, horizon=3, homogeneous, 3 successors)
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -35,6 +35,9 @@ Draws = Literal["deterministic", "bernoulli", "beta"]
 DRAWS: Final[tuple[Draws, ...]] = ("deterministic", "bernoulli", "beta")
 """Values of `MDP.reward_draws`, which are distributions of the reward of a step. Compiled code uses
 their indices in this tuple."""
+
+BERNOULLI: Final = DRAWS.index("bernoulli")
+BETA: Final = DRAWS.index("beta")
 
 PROBABILITY_TOLERANCE: Final = 1e-9
 """Largest accepted difference between a sum of probabilities and 1."""
@@ -78,7 +81,7 @@ class MDP:
     """Way to draw the reward of a step with mean m: m itself ("deterministic"); 1 with probability
     m and otherwise 0 ("bernoulli"); or a draw from Beta(m / (1 - m), 1), which has mean m
     ("beta")."""
-    reward_map: Affine = field(default_factory=Affine)
+    reward_map: Affine = Affine()  # noqa: RUF009
     """Map between rewards in [0, 1] and rewards in the original units of the world."""
 
     @classmethod
@@ -413,6 +416,35 @@ def row_of(ptr: Ints, rewards: Floats, h: int, s: int, a: int) -> int:
     stage = h if ptr.size - 1 > S * A else 0
     row: int = (stage * S + s) * A + a
     return row
+
+
+@inlined
+def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
+    """Return the first index j in `lo` .. `hi` - 1 with `u` < `cum[j]`.
+
+    In that range, `cum` must be non-decreasing and end with 1. `u` must lie in [0, 1).
+    """
+    last = hi - 1
+    while lo < last:
+        middle = (lo + last) // 2
+        if u < cum[middle]:
+            last = middle
+        else:
+            lo = middle + 1
+    return lo
+
+
+@inlined
+def draw_reward(kind: int, mean: float, u: float) -> float:
+    """Return a reward drawn from a distribution with mean `mean`, from the uniform number `u`.
+
+    `kind` is the index of the distribution in `DRAWS`.
+    """
+    if kind == BERNOULLI:
+        return 1.0 if u < mean else 0.0
+    if kind == BETA and 0.0 < mean < 1.0:
+        return u ** ((1.0 - mean) / mean)
+    return mean
 
 
 @inlined

@@ -1,46 +1,13 @@
 """Simulation of single episodes, with random numbers determined by seed, episode and step."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from belated.check import check_integer
-from belated.compiled import inlined
 from belated.episode import Episode, Floats, Policy, Shape
-from belated.mdp.model import DRAWS, MDP, mean_reward, row_of
+from belated.mdp.model import DRAWS, MDP, draw, draw_reward, mean_reward, row_of
 from belated.randomness import EXPLORE, REWARD, START, TRANSITION, check_seed, uniform
-
-BERNOULLI: Final = DRAWS.index("bernoulli")
-BETA: Final = DRAWS.index("beta")
-
-
-@inlined
-def draw(cum: Floats, lo: int, hi: int, u: float) -> int:
-    """Return the first index j in `lo` .. `hi` - 1 with `u` < `cum[j]`.
-
-    In that range, `cum` must be non-decreasing and end with 1. `u` must lie in [0, 1).
-    """
-    last = hi - 1
-    while lo < last:
-        middle = (lo + last) // 2
-        if u < cum[middle]:
-            last = middle
-        else:
-            lo = middle + 1
-    return lo
-
-
-@inlined
-def draw_reward(kind: int, mean: float, u: float) -> float:
-    """Return a reward drawn from a distribution with mean `mean`, from the uniform number `u`.
-
-    `kind` is the index of the distribution in `DRAWS`.
-    """
-    if kind == BERNOULLI:
-        return 1.0 if u < mean else 0.0
-    if kind == BETA and 0.0 < mean < 1.0:
-        return u ** ((1.0 - mean) / mean)
-    return mean
 
 
 def play(world: MDP, policy: Policy, *, seed: int, episode: int) -> Episode:

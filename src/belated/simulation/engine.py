@@ -33,8 +33,7 @@ from belated.learner.state import (
 from belated.learner.updaters.trigger import Callback, TriggerCall
 from belated.learner.updaters.updater import Arrival
 from belated.learner.updating import absorb_delayed, absorb_transition, make_plan
-from belated.mdp.model import mean_reward
-from belated.mdp.play import draw, draw_reward
+from belated.mdp.model import draw, draw_reward, mean_reward
 from belated.randomness import REWARD, START, TRANSITION, uniform
 from belated.simulation.compiled_queue import CompiledQueue, empty_queue, pop, push
 from belated.simulation.reference import OPTIMISM_TOLERANCE

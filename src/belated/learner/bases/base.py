@@ -68,26 +68,6 @@ class Hooks(NamedTuple):
     width: int = 0  # numbers of an arrival in OwnState.queue
 
 
-def empty_own_state(hooks: Hooks | None, steps: int) -> OwnState:
-    """Return the state of a base with these `hooks`, with room for `steps` arrivals."""
-    size, width = (0, 0) if hooks is None else (hooks.size, hooks.width)
-    capacity = 0 if hooks is None else steps
-    return OwnState(np.zeros(size), np.zeros((capacity, width)), np.zeros(1, np.int64))
-
-
-def with_queue_room(own: OwnState, steps: int) -> OwnState:
-    """Return `own`, or a copy with a longer queue if there is no room for `steps` more arrivals.
-
-    The capacity of a copy is twice the old capacity plus `steps`.
-    """
-    capacity, width = own.queue.shape
-    if width == 0 or own.queued[0] + steps <= capacity:
-        return own
-    queue = np.zeros((2 * capacity + steps, width))
-    queue[:capacity] = own.queue
-    return own._replace(queue=queue)
-
-
 def no_absorb(pointer: Any, row: int, successor: int, reward: float) -> int:
     """Return 0; takes the place of `Hooks.absorb` for a base without hooks."""
     return 0

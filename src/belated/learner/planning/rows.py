@@ -15,7 +15,6 @@ backup reads the visit counts of the successors. See `BackupRule`.
 import math
 
 from belated.compiled import dereference, inlined, kernel
-from belated.episode import Floats
 from belated.learner.backup import READS_BEST
 from belated.learner.counts import Counts
 from belated.learner.planning.greedy import (
@@ -35,15 +34,6 @@ from belated.learner.state import (
     Scratch,
 )
 from belated.worklist import END, Worklist
-
-
-@inlined
-def list_every_row(scratch: Scratch) -> int:
-    """Fill the list `scratch.rows` with all rows of a step, and return their number."""
-    count = int(scratch.out.size)
-    for row in range(count):
-        scratch.rows[row] = row
-    return count
 
 
 @inlined
@@ -109,15 +99,6 @@ def list_readers(
 
 
 @inlined
-def is_any_level(levels: Floats, highest: float) -> bool:
-    """Return whether some number in `levels` is at most `highest`."""
-    found = 0
-    for i in range(levels.size):
-        found |= levels[i] <= highest
-    return found != 0
-
-
-@inlined
 def list_stale(
     scratch: Scratch,
     counts: Counts,
@@ -179,7 +160,7 @@ def list_stale(
     for i in range(moved):
         listed = list_readers(scratch, stamp, counts, stage, scratch.moved[i], listed)
     # Rows that read a changed value because it is at least their level.
-    if moved > 0 and is_any_level(scratch.levels[h], highest):
+    if moved > 0:
         for i in range(scratch.levels.shape[1]):
             if scratch.levels[h, i] <= highest:
                 listed = list_row(scratch, stamp, i, listed)
@@ -249,7 +230,9 @@ def plan_rows(loops: Loops, pointer: LearnerRecord, plan: int, every_row: bool, 
         # 1. Compute the backups that can have changed.
         if every_row or whole or 4 * moved >= scratch.no_visits.size:  # most rows are stale
             scratch.stamp[0] += 1
-            listed = list_every_row(scratch)
+            listed = int(scratch.out.size)
+            for i in range(listed):
+                scratch.rows[i] = i
         else:
             reads_visits = config.reads_visits and h < H - 1
             listed = list_stale(

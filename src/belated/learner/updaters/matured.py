@@ -70,6 +70,7 @@ class Matured(Updater):
     unit: Literal["episodes", "seconds"] = "episodes"
 
     name = "matured"
+    takes = ("AGE", "UPDATER")  # see `belated.names`
     needs_start = True
 
     def __post_init__(self) -> None:
@@ -134,7 +135,7 @@ class Matured(Updater):
     def lazy_alpha(self) -> float | Literal["auto"] | None:
         return self.updater.lazy_alpha()
 
-    def exploration(self, shape: Shape, epsilon: float) -> Exploration | None:
+    def exploration(self, shape: Shape, epsilon: float) -> Exploration:
         return self.updater.exploration(shape, epsilon)
 
     def next_plan_s(self, planned_s: float) -> float | None:

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Protocol, Self
 
+import numpy as np
+
 from belated.episode import Bools, Ints, Shape
 from belated.learner.exploration import Exploration
 
@@ -182,10 +184,10 @@ class Updater:
         """
         return None
 
-    def exploration(self, shape: Shape, epsilon: float) -> Exploration | None:
+    def exploration(self, shape: Shape, epsilon: float) -> Exploration:
         """Return a new exploration rule that compiled code evaluates.
 
-        The default is None, for an updater without such a rule.
+        The default counts no visits.
 
         Parameters
         ----------
@@ -196,10 +198,11 @@ class Updater:
 
         Returns
         -------
-        Exploration or None
+        Exploration
             The rule, whose counts are zero.
         """
-        return None
+        explore = np.zeros(shape.table if epsilon > 0 else (0, 0, 0), np.bool_)
+        return Exploration(np.zeros((0, 0, 0), np.int64), explore, 0.0, False, False, epsilon)
 
     def for_simulation(self, law: DelayLaw) -> Self:
         """Return the updater to use in a simulation whose delay law is `law`.

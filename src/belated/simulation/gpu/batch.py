@@ -65,8 +65,7 @@ class Prepared:
         """
         updater = self.problem.updater.with_longest_delay(longest)
         rate = self.problem.algorithm.epsilon
-        rule = updater.exploration(self.problem.shape, rate)
-        return 0.0 if rule is None else rule.threshold
+        return updater.exploration(self.problem.shape, rate).threshold
 
 
 class Delays:

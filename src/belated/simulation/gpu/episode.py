@@ -17,7 +17,6 @@ from belated.learner import exploration
 from belated.learner.exploration import Exploration
 from belated.learner.updaters import lazy
 from belated.mdp import model
-from belated.mdp import play as episodes
 from belated.randomness import START, TRANSITION
 from belated.randomness import uniform as uniform_of_cpu
 from belated.simulation.gpu.compiler import cuda, device, on_device
@@ -41,7 +40,7 @@ from belated.simulation.gpu.records import (
 )
 from belated.simulation.reference import OPTIMISM_TOLERANCE
 
-draw = on_device(episodes.draw)
+draw = on_device(model.draw)
 draw_action = on_device(exploration.draw_action)
 explores = on_device(exploration.explores)
 has_grown = on_device(lazy.has_grown)

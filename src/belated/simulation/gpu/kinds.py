@@ -11,7 +11,6 @@ import numpy as np
 
 from belated.compiled import JIT
 from belated.learner.backup import READS, READS_BEST, READS_ORDER, Backup, as_backup
-from belated.learner.exploration import no_exploration
 from belated.learner.problem import LearningProblem
 from belated.mdp.model import MDP
 from belated.simulation.gpu.compiler import called_functions
@@ -120,7 +119,6 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
     pooled = problem.count_stages == 1
     updater = problem.updater.with_longest_delay(1.0)
     exploration = updater.exploration(shape, float(base.epsilon))
-    exploration = exploration or no_exploration(shape, float(base.epsilon))
     counts_visits = exploration.visits.size > 0
     reads = READS.index(rule.reads)
     sizes = Sizes(
