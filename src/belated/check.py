@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Real
 from operator import index
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # commands that need no numbers start without NumPy
     from numpy.typing import NDArray
@@ -23,9 +23,6 @@ SCALE_REWARDS: Final = "map rewards to [0, 1] with bl.scaled_rewards(low, high)"
 MAX_TEXT_CHARS: Final = 200
 _ID: Final = re.compile(r"[A-Za-z0-9_-]{22,64}")
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-
-Arrays: TypeAlias = "dict[str, NDArray[Any]]"
-"""Map from the name of an array to the array."""
 
 
 def check_integer(name: str, value: Any, minimum: int) -> int:
@@ -170,17 +167,17 @@ def check_time(name: str, value: object) -> int | None:
     return None if value is None else check_seq(name, value, -(2**62))
 
 
-def find_array(name: str, like: "NDArray[Any]", arrays: Arrays, *, growing: bool) -> "NDArray[Any]":
+def check_like(name: str, like: "NDArray[Any]", array: Any, *, growing: bool) -> "NDArray[Any]":
     """Return a saved array after a check of its type and shape.
 
     Parameters
     ----------
     name : str
-        Name of the array, a key of `arrays`.
+        Name of the array in the message.
     like : NDArray
         Array with the expected type and shape.
-    arrays : dict of str to NDArray
-        Map from the name of each saved array to the array.
+    array : NDArray or None
+        The saved array; None if it is missing.
     growing : bool
         Whether the array may be longer than `like` along its first axis.
 
@@ -192,18 +189,12 @@ def find_array(name: str, like: "NDArray[Any]", arrays: Arrays, *, growing: bool
     Raises
     ------
     ValueError
-        If there is no array of this name, or if it has another type or shape.
+        If the array is missing, or has another type or shape.
     """
-    array = arrays.get(name)
     if array is None:
         raise ValueError(f"{name} is missing")
-    shaped = array.shape == like.shape or (
-        growing
-        and array.ndim == like.ndim
-        and array.shape[1:] == like.shape[1:]
-        and len(array) >= len(like)
-    )
-    if array.dtype != like.dtype or not shaped:
+    longer = growing and array.shape[1:] == like.shape[1:] and len(array) >= len(like)
+    if array.dtype != like.dtype or not (longer or array.shape == like.shape):
         raise ValueError(f"{name} must be {like.dtype} of shape {like.shape}")
     return array.copy(order="C")
 

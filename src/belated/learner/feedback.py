@@ -1,7 +1,7 @@
 """Feedback of episodes, and records of the episodes whose feedback is incomplete."""
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,8 +26,6 @@ STARTS: Final = ("opened_us", "batch")
 
 LATEST: Final = 2**62
 """Largest number of episodes, and largest time in microseconds, in a snapshot."""
-
-NO_STEPS: Final[Mapping[int, tuple[int, int]]] = MappingProxyType({})
 
 
 class Feedback(NamedTuple):
@@ -203,55 +201,28 @@ def check_feedback(feedback: Sequence[Feedback], shape: Shape) -> None:
             raise ValueError("actions of feedback must be allowed in their states.")
 
 
+@dataclass(slots=True)
 class PendingEpisode:
-    """Record of an episode in flight: its instance, and the feedback received so far.
+    """Record of an episode in flight: its instance, and the feedback received so far."""
 
-    Parameters
-    ----------
-    instance : int
-        Number of the instance that plays the episode.
-    received : int
-        Bit mask of the steps received: bit h is set if the delayed feedback of step h has arrived.
-    path : Feedback, optional
-        Path of the episode, if it has arrived before the rewards.
-    length : int, optional
-        Number of steps of the episode, if it is known to have ended in a terminal state.
-    steps : dict, optional
-        Map from the number of each step that was observed singly to its state and next state, for
-        `join_steps`. It is not part of snapshots.
-    started : int
-        Number of episodes started up to and including this one; 0 if it was not started.
-    opened_us : int
-        Time of the opening in microseconds since 1970 (UTC); 0 if the updater does not need it.
-    batch : int
-        Number of episodes that had been started when the plan was made that this episode follows;
-        -1 if it follows another policy, or if the updater does not need it.
-    """
-
-    __slots__ = (
-        *("instance", "length", "path", "received", "started", "steps"),
-        *("opened_us", "batch"),
-    )
-
-    def __init__(
-        self,
-        instance: int,
-        received: int = 0,
-        path: Feedback | None = None,
-        length: int | None = None,
-        steps: Mapping[int, tuple[int, int]] = NO_STEPS,
-        started: int = 0,
-        opened_us: int = 0,
-        batch: int = -1,
-    ) -> None:
-        self.instance = instance
-        self.received = received
-        self.path = path
-        self.length = length
-        self.steps = steps
-        self.started = started
-        self.opened_us = opened_us
-        self.batch = batch
+    instance: int
+    """Number of the instance that plays the episode."""
+    received: int = 0
+    """Bit mask of the steps received: bit h is set if the delayed feedback of step h is there."""
+    path: Feedback | None = None
+    """Path of the episode, if it has arrived before the rewards."""
+    length: int | None = None
+    """Number of steps of the episode, if it is known to have ended in a terminal state."""
+    steps: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Map from the number of each step that was observed singly to its state and next state, for
+    `join_steps`. It is not part of snapshots."""
+    started: int = 0
+    """Number of episodes started up to and including this one; 0 if it was not started."""
+    opened_us: int = 0
+    """Time of the opening in microseconds since 1970 (UTC); 0 if the updater does not need it."""
+    batch: int = -1
+    """Number of episodes that had been started when the plan was made that this episode follows; -1
+    if it follows another policy, or if the updater does not need it."""
 
     def receive(self, feedback: Feedback, shape: Shape) -> None:
         """Record the arrival of `feedback`, in a problem of size `shape`.
@@ -309,19 +280,6 @@ class PendingEpisode:
     def is_untouched(self) -> bool:
         """Whether no feedback of the episode has arrived."""
         return not self.received and self.path is None
-
-    def copy(self) -> "PendingEpisode":
-        """Return a copy of the record; changes of the copy do not affect the original."""
-        return PendingEpisode(
-            self.instance,
-            self.received,
-            self.path,
-            self.length,
-            self.steps,
-            self.started,
-            self.opened_us,
-            self.batch,
-        )
 
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import heapq
 from collections.abc import Iterable, Mapping
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -101,8 +102,6 @@ class Register:
                 self.delays.add_one(self.begun - pending.started)
             if updater.multi_instance:
                 heapq.heappush(self.free, pending.instance)
-        if not updater.needs_start:
-            return [Received(item, records[item.id].instance) for item in feedback]
         last = {item.id: place for place, item in enumerate(feedback)}
         arrived = []
         for place, item in enumerate(feedback):
@@ -140,7 +139,7 @@ class Register:
             pending = batch.get(item.id)
             if pending is None:
                 known = self.pending.get(item.id)
-                pending = PendingEpisode(0) if known is None else known.copy()
+                pending = PendingEpisode(0) if known is None else copy(known)
                 batch[item.id] = pending
             pending.receive(item, self.problem.shape)
         return batch

@@ -11,14 +11,14 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from belated.check import Arrays, check_finite, check_range, check_same_size, find_array
+from belated.check import check_finite, check_like, check_range, check_same_size
 from belated.episode import Shape
 from belated.learner.bases import BASES
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.counts import Counts
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem
-from belated.learner.state import PLAN_DUE, LearnerState, Scratch, empty_state
+from belated.learner.state import PLAN_DUE, LearnerState, empty_state
 from belated.learner.updaters import UPDATERS
 from belated.learner.updaters.updater import Updater
 from belated.options import LearnerOptions, option_values
@@ -30,12 +30,7 @@ FORMAT: Final = 5
 SCRATCH: Final = ("changed", "scratch")
 """Fields of `LearnerState` that are working memory and are not saved."""
 
-GROWING: Final = frozenset(
-    (
-        *("counts.succ", "counts.m", "counts.link_row", "counts.link_next"),
-        "own.queue",
-    )
-)
+GROWING: Final = ("counts.succ", "counts.m", "counts.link_row", "counts.link_next", "own.queue")
 """Names of the arrays that may be longer in a saved state than in a state without observations. A
 name consists of a field of the state and a field of that record, such as "counts.succ"."""
 
@@ -137,17 +132,13 @@ def restore_state(problem: LearningProblem, saved: dict[str, Any]) -> LearnerSta
     has a wrong type, shape or range.
     """
     empty = empty_state(problem)
-    arrays: Arrays = {}
-    collect("state", saved if "own" in saved else _with_own_state(saved), arrays)
+    saved = dict(saved) if "own" in saved else _with_own_state(saved)
     if problem.updater.lazy_alpha() is None:  # older snapshots end at SINCE_PLAN
-        numbers = arrays["state.numbers"]
+        numbers = saved["numbers"]
         missing = max(0, empty.numbers.size - numbers.size)
-        arrays["state.numbers"] = np.append(numbers, np.zeros(missing, numbers.dtype))
-    parts = {
-        name: rebuild(f"state.{name}", getattr(empty, name), arrays, GROWING)
-        for name in LearnerState._fields
-        if name not in SCRATCH
-    }
+        saved["numbers"] = np.append(numbers, np.zeros(missing, numbers.dtype))
+    names = [name for name in LearnerState._fields if name not in SCRATCH]
+    parts = {name: _restore_part(name, getattr(empty, name), saved.get(name)) for name in names}
     state = empty._replace(**parts)
     check_learner(state, problem)
     return state
@@ -207,69 +198,28 @@ def _rebuild(kind: str, described: dict[str, Any], known: Mapping[str, Any]) -> 
     return known[name](**{**options, **inner})
 
 
-def collect(name: str, part: Any, found: Arrays) -> None:
-    """Add the arrays of a part of a learner state or run state to `found`.
+def _restore_part(name: str, empty: Any, saved: Any) -> Any:
+    """Return a part of a learner state from its `saved` form; see `_to_dict`.
 
-    Working memory, which is a `Scratch`, and numbers that are not in arrays are left out.
-
-    Parameters
-    ----------
-    name : str
-        Name of the part, such as "state.counts".
-    part : Any
-        The part: an array, a worklist, which is added as the sorted array of its items, or a named
-        tuple or dict of parts.
-    found : dict of str to NDArray
-        Map from the full name of an array, such as "state.counts.n", to the array. The arrays of
-        the part are added to it without copying.
-    """
-    if isinstance(part, Worklist):
-        found[name] = members(part)
-    elif isinstance(part, np.ndarray):
-        found[name] = part
-    elif isinstance(part, dict) or (isinstance(part, tuple) and not isinstance(part, Scratch)):
-        fields = part if isinstance(part, dict) else part._asdict()  # type: ignore[attr-defined]
-        for field, value in fields.items():
-            collect(f"{name}.{field}", value, found)
-
-
-def rebuild(name: str, empty: Any, arrays: Arrays, growing: frozenset[str]) -> Any:
-    """Return a part of a learner state or run state, rebuilt from saved arrays.
-
-    Parameters
-    ----------
-    name : str
-        Name of the part, as given to `collect` when the arrays were saved.
-    empty : Any
-        The same part of a state without observations, which defines the structure, and the types
-        and shapes of the arrays.
-    arrays : dict of str to NDArray
-        Map from the full name of each saved array, such as "state.counts.n", to the array.
-    growing : frozenset of str
-        Names of arrays that may be longer than in `empty`, such as "counts.succ".
-
-    Returns
-    -------
-    Any
-        The saved part. Working memory, worklists and numbers that are not in arrays are the objects
-        in `empty`; the saved items are put into the worklists.
+    `empty` is the same part of a state without observations, which defines the structure, and the
+    types and shapes of the arrays. Numbers that are not in arrays are those of `empty`. `name` is
+    the name of the part, such as "counts.n".
     """
     if isinstance(empty, Worklist):
-        items = find_array(name, np.zeros(0, np.int64), arrays, growing=True)
-        check_range(name, items, 0, empty.after.size - 1)
+        items = check_like(f"state.{name}", np.zeros(0, np.int64), saved, growing=True)
+        check_range(f"state.{name}", items, 0, empty.after.size - 1)
         put_members(empty, items)
         return empty
     if isinstance(empty, np.ndarray):
-        short = ".".join(name.split(".")[-2:])
-        return find_array(name, empty, arrays, growing=short in growing and empty.size > 0)
-    if isinstance(empty, tuple) and not isinstance(empty, Scratch):
+        growing = name in GROWING and empty.size > 0
+        return check_like(f"state.{name}", empty, saved, growing=growing)
+    if isinstance(empty, tuple):
         fields = empty._asdict()  # type: ignore[attr-defined]
-        return type(empty)(
-            **{
-                field: rebuild(f"{name}.{field}", value, arrays, growing)
-                for field, value in fields.items()
-            }
-        )
+        parts = {
+            field: _restore_part(f"{name}.{field}", value, saved.get(field))
+            for field, value in fields.items()
+        }
+        return type(empty)(**parts)
     return empty
 
 

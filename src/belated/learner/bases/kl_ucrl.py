@@ -132,22 +132,6 @@ def positive_root(b: float, c: float) -> float:
 
 
 @inlined
-def is_gap_small(nu_gap: float, x: float, limit: float) -> bool:
-    """Return whether `nu_gap` * abs(expm1(`x`)) <= `limit`, where `nu_gap` is at least 0.
-
-    Let m = min(|x|, 1). Then |expm1(x)| is at least m / 2 and, if m < 1, at most 2 m; expm1 is
-    computed only if these bounds do not decide. They hold for the computed expm1, too, and the
-    rounded product is monotone in its factors, so that the result is never different.
-    """
-    m = min(abs(x), 1.0)
-    if nu_gap * (0.5 * m) > limit:
-        return False
-    if m < 1.0 and nu_gap * (2.0 * m) <= limit:
-        return True
-    return nu_gap * abs(expm1(x)) <= limit
-
-
-@inlined
 def gap_of_mean(stage: Stage, row: Row) -> tuple[float, float]:
     """Return the largest V over the observed states, and the mean distance of V from it.
 
@@ -232,7 +216,7 @@ def max_over_kl_ball(stage: Stage, row: Row, centre: float, eps: float, shrinkag
             log_offset = 0.5 * (lo + hi)
         offset = exp(log_offset)
         f, descent, gain, nu_gap = tilted_distribution(stage, row, top, mean_gap, offset)
-        if is_gap_small(nu_gap, f - eps, MAX_RELATIVE_GAP * mean_gap):
+        if nu_gap * abs(expm1(f - eps)) <= MAX_RELATIVE_GAP * mean_gap:
             break
         if f > eps:
             lo = log_offset
