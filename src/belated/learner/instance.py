@@ -1,22 +1,27 @@
 """Instance: one copy of a base with its own learner state."""
 
+import heapq
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 
+from belated.check import check_integer, check_range
 from belated.compiled import JIT, as_plain
 from belated.compiled.budget import UNLIMITED
-from belated.episode import Ints
+from belated.episode import Ints, Policy
 from belated.learner import background
 from belated.learner.backup import as_backup
 from belated.learner.bases.planner import check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
-from belated.learner.maturity import MICROSECONDS
+from belated.learner.maturity import MICROSECONDS, Received
 from belated.learner.own_functions import rehearse, unrehearsed
 from belated.learner.planning.loops import NO_RULE, Form, plain_loops
 from belated.learner.problem import LearningProblem
+from belated.learner.register import Register
+from belated.learner.snapshot import restore_state, snapshot_state
 from belated.learner.state import (
     EPOCH,
     OWN,
@@ -29,7 +34,7 @@ from belated.learner.state import (
     empty_state,
     with_room_for,
 )
-from belated.learner.updaters.updater import Arrival
+from belated.learner.updaters.updater import Arrival, EpochStart
 from belated.learner.updating import (
     absorb,
     finish_plan,
@@ -223,6 +228,163 @@ class Instance:
         table = self.state.table
         table.q[:] = np.reshape(plan.q, table.q.shape)
         table.v[:], table.actions[:] = plan.v, plan.policy
+
+
+class Instances:
+    """The instances of a learner: one, except with multi-instance updating.
+
+    Parameters
+    ----------
+    register : Register
+        Episodes of the learner.
+    saved : mapping, optional
+        Snapshot to continue from; by default the learner has no observations.
+
+    Raises
+    ------
+    ValueError
+        If the snapshot is damaged.
+    """
+
+    def __init__(self, register: Register, saved: Mapping[str, Any] | None = None) -> None:
+        problem = self._problem = register.problem
+        self._register = register
+        self._explorer = problem.updater.explorer(problem.shape)
+        self._every_episode = problem.algorithm.replans_every_episode(problem.updater)
+        self.every: list[Instance] = []
+        self.used = 1  # number of instances that have played
+        self._stale = False  # whether the next episode needs a plan of its own
+        if saved is None:
+            self.next()
+        else:
+            self._restore(saved)
+        self._policy = self._current_policy()
+
+    def next(self) -> Instance:
+        """Return the instance that plays the next episode."""
+        free = self._register.free
+        if not free:
+            heapq.heappush(free, len(self.every))
+        if free[0] == len(self.every):
+            self.every.append(Instance(self._problem, free[0]))
+            self._plan(self.every[-1], refresh=True)
+        return self.every[free[0]]
+
+    def policy(self) -> Policy:
+        """Return the policy for the next episode, which is planned first if it is stale."""
+        if self._stale:
+            self._plan(self.next(), refresh=True)
+            self._policy = self._current_policy()
+        return self._policy
+
+    def begin(self, player: Instance) -> None:
+        """Take note that `player` has started an episode with the current policy."""
+        if self._problem.updater.multi_instance:
+            self.used = max(self.used, player.index + 1)
+            self._policy = self._current_policy()
+        self._stale = self._every_episode
+
+    def absorb(self, counted: list[Received], now_us: int) -> bool:
+        """Add feedback to the counts, plan if a plan is due, and return whether the policy changed.
+
+        `now_us` is the current time in microseconds since 1970 (UTC), for updaters that depend on
+        it.
+        """
+        by_instance: dict[int, list[Received]] = {}
+        if self._problem.updater.every_start:
+            by_instance[0] = []
+        for received in counted:
+            by_instance.setdefault(received.instance, []).append(received)
+        if not by_instance:
+            return False
+        for index, items in by_instance.items():
+            self._feed(self.every[index], items, now_us)
+        before, self._policy = self._policy, self._current_policy()
+        if self._policy == before:
+            self._policy = before
+            return False
+        return True
+
+    def _feed(self, instance: Instance, received: list[Received], now_us: int) -> None:
+        """Add feedback to the counts of an instance, and compute a plan if one is due.
+
+        Parameters
+        ----------
+        instance : Instance
+            Instance that played the episodes.
+        received : list of Received
+            Feedback to count.
+        now_us : int
+            Current time in microseconds since 1970 (UTC), for updaters that depend on it.
+        """
+        feedback = [item.feedback for item in received]
+        if self._explorer is not None:
+            for item in feedback:
+                if item.delayed:
+                    for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
+                        self._explorer.see(h, s, a)
+        own = 0
+        if self._problem.updater.needs_start:
+            own = sum(item.completes and item.batch == instance.planned_at for item in received)
+        due = instance.absorb(feedback, started=self._register.begun, own=own, now_us=now_us)
+        # where only rewards are late, transitions are used at once
+        new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)
+        if due or (new_paths and not self._problem.algorithm.stepwise):
+            self._plan(instance, refresh=due or self._every_episode, now_us=now_us)
+
+    def _plan(self, instance: Instance, *, refresh: bool, now_us: int = 0) -> None:
+        mean_delay = self._register.mean_delay()
+        instance.plan(mean_delay, refresh=refresh)
+        if refresh and self._problem.updater.lazy_alpha() is None:
+            base = self._problem.algorithm
+            start = EpochStart(
+                self._problem.shape,
+                self._problem.episodes,
+                base.name,
+                base.delta,
+                mean_delay,
+                float(base.scale),
+            )
+            instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
+            instance.planned_at, instance.planned_us = self._register.begun, now_us
+        self._stale = False
+
+    def _current_policy(self) -> Policy:
+        state, shape = self.next().state, self._problem.shape
+        marks = None if self._explorer is None else self._explorer.marks()
+        if marks is None and state.exploration.explore.size:
+            marks = state.exploration.explore.copy()
+        restricted = shape.is_restricted
+        if restricted and marks is not None and self._explorer is not None:
+            marks = marks & shape.playable
+        actions = state.table.actions.copy()
+        actions.setflags(write=False)
+        epsilon = state.exploration.epsilon
+        allowed = shape.available if restricted and epsilon > 0 else None
+        return Policy(actions, marks, epsilon, allowed, shape.terminal)
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return the instances as plain arrays and numbers."""
+        planned_at = [instance.planned_at for instance in self.every]
+        planned_us = [instance.planned_us for instance in self.every]
+        return {
+            "used": self.used,
+            "stale": self._stale,
+            "instances": [snapshot_state(instance.state) for instance in self.every],
+            # read by updaters that are not built in
+            **({"planned_at": planned_at} if self._problem.updater.lazy_alpha() is None else {}),
+            **({"planned_us": planned_us} if any(planned_us) else {}),
+        }
+
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        count = len(saved["instances"])
+        self.used, self._stale = check_integer("used", saved["used"], 1), bool(saved["stale"])
+        check_range("used", self.used, 1, count)
+        times = [saved.get(name, [0] * count) for name in ("planned_at", "planned_us")]
+        for index, state in enumerate(saved["instances"]):
+            planned = [check_integer("time of a plan", each[index], 0) for each in times]
+            restored = restore_state(self._problem, state)
+            self.every.append(Instance(self._problem, index, restored, *planned))
 
 
 def _array_bytes(record: Any) -> int:

@@ -4,7 +4,6 @@ The same class is used in simulations and in the service for real episodes. A le
 to the world, to exact values or to delays; its only input is the feedback.
 """
 
-import heapq
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, SupportsIndex, TypeVar, Unpack
@@ -12,7 +11,7 @@ from typing import Any, SupportsIndex, TypeVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.check import check_id, check_integer, check_range
+from belated.check import check_id
 from belated.episode import Episode, Floats, Policy, Shape, Step
 from belated.html import describe
 from belated.learner.bases import BASE_NAMES
@@ -29,23 +28,21 @@ from belated.learner.feedback import (
     whole_episode,
     without_padding,
 )
-from belated.learner.instance import Instance
+from belated.learner.instance import Instances
 from belated.learner.joins import join_steps
-from belated.learner.maturity import MICROSECONDS, Received
+from belated.learner.maturity import MICROSECONDS
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
 from belated.learner.register import Register
 from belated.learner.snapshot import (
     damage_errors,
     restore_problem,
-    restore_state,
     snapshot_problem,
-    snapshot_state,
 )
 from belated.learner.state import SINCE_PLAN
 from belated.learner.status import Status, status_of
 from belated.learner.updaters import UPDATER_NAMES
-from belated.learner.updaters.updater import EpochStart, Updater
+from belated.learner.updaters.updater import Updater
 from belated.options import (
     LearnerKeywords,
     LearnerOptions,
@@ -143,17 +140,9 @@ class Learner:
         return learner
 
     def _initialise(self, problem: LearningProblem) -> None:
-        self._set_problem(problem)
-        self._register = Register(problem)
-        self._used = 1
-        self._stale = False
-        self._instances = [self._new_instance(0)]
-        self._policy = self._current_policy()
-
-    def _set_problem(self, problem: LearningProblem) -> None:
         self._problem = problem
-        self._explorer = problem.updater.explorer(problem.shape)
-        self._every_episode = problem.algorithm.replans_every_episode(problem.updater)
+        self._register = Register(problem)
+        self._instances = Instances(self._register)
         self._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
 
     def __repr__(self) -> str:
@@ -177,8 +166,7 @@ class Learner:
     @property
     def policy(self) -> Policy:
         """Policy for the next episode, unless `start` plans before it."""
-        self._replan_if_stale()
-        return self._policy
+        return self._instances.policy()
 
     @property
     def value(self) -> Floats:
@@ -188,8 +176,8 @@ class Learner:
     @property
     def value_table(self) -> Floats:
         """(H + 1, S) V~_h(s), the optimistic values of the current plan; 0 after the last step."""
-        self._replan_if_stale()
-        return self._next_instance().state.table.v.copy()
+        self._instances.policy()  # plans, if a plan is due
+        return self._instances.next().state.table.v.copy()
 
     @property
     def observed(self) -> int:
@@ -251,7 +239,7 @@ class Learner:
     @property
     def nbytes(self) -> int:
         """Size of the arrays of the learner state, in bytes, without the episodes in flight."""
-        return sum(instance.nbytes for instance in self._instances)
+        return sum(instance.nbytes for instance in self._instances.every)
 
     @property
     def updates(self) -> int:
@@ -261,17 +249,17 @@ class Learner:
     @property
     def epochs(self) -> int:
         """Number of plans, including the first plan of each instance, made without observations."""
-        return sum(instance.plans for instance in self._instances[: self._used])
+        return sum(instance.plans for instance in self._instances.every[: self.instances])
 
     @property
     def instances(self) -> int:
         """Number of instances of the base: one, except with MultiInstance."""
-        return self._used
+        return self._instances.used
 
     @property
     def alpha(self) -> float:
         """Parameter alpha of lazy updating in the current epoch; infinity for other updaters."""
-        return float(self._next_instance().state.alpha[0])
+        return float(self._instances.next().state.alpha[0])
 
     @property
     def status(self) -> Status:
@@ -297,7 +285,7 @@ class Learner:
         return status_of(
             self._problem,
             [episode for id, episode in self._register.pending.items() if id not in lost],
-            np.sum([instance.delayed_counts for instance in self._instances], axis=0),
+            np.sum([instance.delayed_counts for instance in self._instances.every], axis=0),
             begun=self._register.begun,
             observed=self.observed,
             mean_delay=self.mean_delay_and_psi(lost.values())[0],
@@ -329,7 +317,7 @@ class Learner:
 
         None if the updater does not depend on the time, or if no feedback waits for it.
         """
-        instance = self._instances[0]
+        instance = self._instances.every[0]
         times = [self._register.held.next_us]
         if instance.state.numbers[SINCE_PLAN] > 0:
             scheduled_s = self.updater.next_plan_s(instance.planned_us / MICROSECONDS)
@@ -390,17 +378,13 @@ class Learner:
         """
         id = self._register.check_new(id)
         policy = self.policy
-        index = self._next_instance().index
-        pending = self._register.begin(id, index)
+        player = self._instances.next()
+        pending = self._register.begin(id, player.index)
         if self._problem.updater.needs_start:
             pending.opened_us = opened_us
-            player = self._instances[index]
             player.planned_us = player.planned_us or opened_us  # the first plan has no time
             pending.batch = player.planned_at if follows_plan else -1
-        if self._problem.updater.multi_instance:
-            self._used = max(self._used, index + 1)
-            self._policy = self._current_policy()
-        self._stale = self._every_episode
+        self._instances.begin(player)
         return policy
 
     def observe(self, episodes: Episode | Iterable[Episode]) -> bool:
@@ -548,110 +532,14 @@ class Learner:
         arrived = self._register.receive(feedback)
         episode = self._register.begun + 1
         counted = self._register.held.exchange(arrived, episode=episode, now_us=now_us)
-        by_instance: dict[int, list[Received]] = {}
-        if self._problem.updater.every_start:
-            by_instance[0] = []
-        for received in counted:
-            by_instance.setdefault(received.instance, []).append(received)
-        if not by_instance:
-            return False
-        for index, items in by_instance.items():
-            self._feed(self._instances[index], items, now_us)
-        before, self._policy = self._policy, self._current_policy()
-        if self._policy == before:
-            self._policy = before
-            return False
-        return True
-
-    def _feed(self, instance: Instance, received: list[Received], now_us: int) -> None:
-        """Add feedback to the counts of an instance, and compute a plan if one is due.
-
-        Parameters
-        ----------
-        instance : Instance
-            Instance that played the episodes.
-        received : list of Received
-            Feedback to count.
-        now_us : int
-            Current time in microseconds since 1970 (UTC), for updaters that depend on it.
-        """
-        feedback = [item.feedback for item in received]
-        if self._explorer is not None:
-            for item in feedback:
-                if item.delayed:
-                    for h, s, a in zip(item.steps, item.states, item.actions, strict=True):
-                        self._explorer.see(h, s, a)
-        own = 0
-        if self._problem.updater.needs_start:
-            own = sum(item.completes and item.batch == instance.planned_at for item in received)
-        due = instance.absorb(feedback, started=self._register.begun, own=own, now_us=now_us)
-        # where only rewards are late, transitions are used at once
-        new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)
-        if due or (new_paths and not self._problem.algorithm.stepwise):
-            self._plan(instance, refresh=due or self._every_episode, now_us=now_us)
-
-    def _plan(self, instance: Instance, *, refresh: bool, now_us: int = 0) -> None:
-        instance.plan(self.mean_delay, refresh=refresh)
-        if refresh and self._problem.updater.lazy_alpha() is None:
-            base = self._problem.algorithm
-            start = EpochStart(
-                self.shape,
-                self._problem.episodes,
-                base.name,
-                base.delta,
-                self.mean_delay,
-                float(base.scale),
-            )
-            instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
-            instance.planned_at, instance.planned_us = self._register.begun, now_us
-        self._stale = False
-
-    def _replan_if_stale(self) -> None:
-        """Compute a plan if the base plans for every episode and the next episode has no plan."""
-        if self._stale:
-            self._plan(self._next_instance(), refresh=True)
-            self._policy = self._current_policy()
-
-    def _new_instance(self, index: int) -> Instance:
-        instance = Instance(self._problem, index)
-        self._plan(instance, refresh=True)
-        return instance
-
-    def _next_instance(self) -> Instance:
-        """Return the instance that plays the next episode."""
-        free = self._register.free
-        if not free:
-            heapq.heappush(free, len(self._instances))
-            self._instances.append(self._new_instance(len(self._instances)))
-        return self._instances[free[0]]
-
-    def _current_policy(self) -> Policy:
-        state = self._next_instance().state
-        marks = None if self._explorer is None else self._explorer.marks()
-        if marks is None and state.exploration.explore.size:
-            marks = state.exploration.explore.copy()
-        restricted = self.shape.is_restricted
-        if restricted and marks is not None and self._explorer is not None:
-            marks = marks & self.shape.playable
-        actions = state.table.actions.copy()
-        actions.setflags(write=False)
-        epsilon = state.exploration.epsilon
-        allowed = self.shape.available if restricted and epsilon > 0 else None
-        return Policy(actions, marks, epsilon, allowed, self.shape.terminal)
+        return self._instances.absorb(counted, now_us)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the complete learner as plain arrays and numbers, for `restore`."""
-        planned_at = [instance.planned_at for instance in self._instances]
-        planned_us = [instance.planned_us for instance in self._instances]
         return {
             **snapshot_problem(self._problem),
             **self._register.snapshot(),
-            "used": self._used,
-            "stale": self._stale,
-            "instances": [snapshot_state(instance.state) for instance in self._instances],
-            # read by updaters that are not built in
-            **({"planned_at": planned_at} if self._problem.updater.lazy_alpha() is None else {}),
-            **({"planned_us": planned_us} if any(planned_us) else {}),
+            **self._instances.snapshot(),
         }
 
     @classmethod
@@ -687,24 +575,9 @@ class Learner:
 
     @classmethod
     def _restore(cls, saved: dict[str, Any], problem: LearningProblem) -> "Learner":
-        self = cls.__new__(cls)
-        self._set_problem(problem)
-        count = len(saved["instances"])
-        self._register = Register.restore(problem, saved, count)
-        self._used, self._stale = check_integer("used", saved["used"], 1), bool(saved["stale"])
-        check_range("used", self._used, 1, count)
-        planned_at, planned_us = (
-            saved.get(name, [0] * count) for name in ("planned_at", "planned_us")
-        )
-        self._instances = [
-            Instance(
-                problem,
-                index,
-                restore_state(problem, state),
-                check_integer("planned_at", planned_at[index], 0),
-                check_integer("planned_us", planned_us[index], 0),
-            )
-            for index, state in enumerate(saved["instances"])
-        ]
-        self._policy = self._current_policy()
-        return self
+        learner = cls.__new__(cls)
+        learner._problem = problem
+        learner._register = Register.restore(problem, saved, len(saved["instances"]))
+        learner._instances = Instances(learner._register, saved)
+        learner._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
+        return learner

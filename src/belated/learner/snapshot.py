@@ -15,8 +15,8 @@ from belated.check import check_finite, check_like, check_range, check_same_size
 from belated.episode import Shape
 from belated.learner.bases import BASES
 from belated.learner.bases.base import BaseAlgorithm
+from belated.learner.bases.planner import Planner
 from belated.learner.counts import Counts
-from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLAN_DUE, LearnerState, empty_state
 from belated.learner.updaters import UPDATERS

@@ -287,10 +287,9 @@ class Player:
                 options,
                 truth,
                 run,
-                done + 1,
-                labels[part],
-                delays[part],
-                engine.Outputs(gaps[part], alphas[part], policies[part]),
+                engine.Block(
+                    done + 1, labels[part], delays[part], gaps[part], alphas[part], policies[part]
+                ),
                 form.limit(),
             )
             form.count(int(record.state.scratch.work[0]))
@@ -321,13 +320,14 @@ class Player:
         """
         pieces = delays.shape[1] // self.selector.groups
         run = engine.empty_run(self.problem, pieces=pieces, episodes=len(delays))
-        outputs = engine.Outputs(np.zeros(1), np.zeros(1), np.zeros((0, 0, 0), np.int32))
+        outputs = np.zeros(1), np.zeros(1), np.zeros((0, 0, 0), np.int32)
         advance, loops = as_plain(engine.advance), plain_loops(self.problem.backup_rule)
         arguments = loops, trigger.plain_callback, config, options, self.truth
         k = 0
         while k < min(len(delays), MAX_REHEARSED) and run.learner.numbers[PLANS] < REHEARSED_PLANS:
             one = slice(k, k + 1)
-            played = advance(*arguments, run, k + 1, labels[one], delays[one], outputs, UNLIMITED)
+            block = engine.Block(k + 1, labels[one], delays[one], *outputs)
+            played = advance(*arguments, run, block, UNLIMITED)
             run = run if played else self._with_room(run, pieces)
             k += played
 

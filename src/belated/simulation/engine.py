@@ -93,9 +93,12 @@ class RunState(NamedTuple):
     new_rows: Ints  # rows of the feedback that has arrived, for the trigger; empty if there is none
 
 
-class Outputs(NamedTuple):
-    """Arrays that receive one entry for each episode played."""
+class Block(NamedTuple):
+    """Episodes to play, and arrays that receive one entry for each of them."""
 
+    first: int  # number of the first, counted from 1 over the episodes that this instance plays
+    labels: Ints  # (episodes) numbers in the whole run, part of the key of random numbers
+    delays: Ints  # (episodes, pieces * groups) delays of the feedback; see `run_compiled`
     gaps: Floats  # (episodes) regret of each episode, V*_1(s_1) - V^pi_1(s_1)
     alphas: Floats  # (episodes) alpha of lazy updating, or an empty array
     policies: NDArray[np.int32]  # (episodes, H, S) policies, or an empty array
@@ -399,10 +402,7 @@ def advance(
     options: RunOptions,
     truth: Truth,
     run: RunState,
-    first: int,
-    labels: Ints,
-    delays: Ints,
-    outputs: Outputs,
+    block: Block,
     limit: int,
 ) -> int:
     """Play a block of episodes, or fewer if an array must be enlarged before the next episode.
@@ -421,17 +421,8 @@ def advance(
         Simulated world.
     run : RunState
         State of the run, changed in place.
-    first : int
-        Number of the first episode of the block, counted from 1 over the episodes that this
-        instance of the learner plays.
-    labels : Ints
-        (episodes) Numbers of the episodes in the whole run, part of the key of random numbers.
-    delays : Ints
-        Delays of the feedback, of shape (episodes, pieces * groups). There is one piece, or H if
-        each step has its own delay. The groups of a piece, one unless delays depend on the episode,
-        are next to each other.
-    outputs : Outputs
-        Arrays that receive one entry for each episode of the block.
+    block : Block
+        Episodes to play.
     limit : int
         Work, counted in `Scratch.work`, from which on no episode is started.
 
@@ -445,10 +436,10 @@ def advance(
     pointer = reference(LearnerRecord(config, learner))
     H = run.actions.size
     groups = options.selector.groups
-    pieces = delays.shape[1] // groups
+    pieces = block.delays.shape[1] // groups
     draws_rewards = config.unknown_rewards or options.selector.kind == BY_RETURN
-    for i in range(delays.shape[0]):
-        k = first + i
+    for i in range(block.delays.shape[0]):
+        k = block.first + i
         # 1. Stop if there may not be enough free capacity for the feedback of this episode.
         if run.queue.free[1] < pieces or learner.scratch.work[0] >= limit:
             return i
@@ -478,18 +469,18 @@ def advance(
         tally[WAITED] += tally[MISSING]
         tally[STARTED] += 1
         # 4. Play, and add the exact regret for the first state drawn.
-        length = play(config, truth, run, labels[i], draws_rewards)
+        length = play(config, truth, run, block.labels[i], draws_rewards)
         learner.scratch.work[0] += length
         s = run.states[0]
-        outputs.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
+        block.gaps[i] = truth.v_star[s] - run.v_pi[0, s]
         if options.v_star.size > 0:
             tally[OPTIMISM_BROKEN] += not is_optimistic(learner.table.v, options.v_star)
         elif learner.table.v[0, s] < truth.v_star[s] - OPTIMISM_TOLERANCE:
             tally[OPTIMISM_BROKEN] += 1
-        if outputs.policies.size > 0:
-            record_policy(run, outputs.policies[i])
-        if outputs.alphas.size > 0:
-            outputs.alphas[i] = learner.alpha[0]
+        if block.policies.size > 0:
+            record_policy(run, block.policies[i])
+        if block.alphas.size > 0:
+            block.alphas[i] = learner.alpha[0]
         # 5. Add the feedback to the queue.
         if config.late_rewards and k < options.last:
             for h in range(length):
@@ -501,10 +492,10 @@ def advance(
         if groups > 1:
             group = select_group(options.selector, run.states, run.actions, run.rewards, length)
         for piece in range(min(pieces, length)):
-            delay = delays[i, piece * groups + group]
+            delay = block.delays[i, piece * groups + group]
             if groups > 1:
                 tally[LONGEST] = max(tally[LONGEST], delay)
             counted = max(delay, options.min_delay)
             send(config, run, length, options.last, k, piece, counted)
         tally[MISSING] += 1
-    return delays.shape[0]
+    return block.delays.shape[0]
