@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from belated.extras import missing_extra
-from belated.simulation.reporting import RunSoFar
+from belated.simulation.run import RunSoFar
 
 __all__ = ["CSVLogger", "RunSoFar", "TensorBoard"]
 

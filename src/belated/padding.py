@@ -6,13 +6,23 @@ which the first leads. Callers report a violation in their own words.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from belated.shape import Shape
 
+if TYPE_CHECKING:
+    from belated.learner.feedback import Feedback
+
 Ints = NDArray[np.int64]
+
+WATCH_FROM_EPISODES: Final = 20
+"""Number of recorded episodes below which `RepetitionWatch` does not warn of padded episodes."""
+
+WATCH_TO_EPISODES: Final = 200
+"""Number of recorded episodes at which `RepetitionWatch` ends, if it has not warned before."""
 
 
 def find_end(states: Sequence[int] | Ints, shape: Shape) -> int | None:
@@ -61,3 +71,85 @@ def find_break(
         if new is None or step in new or step + 1 in new:
             return step
     return None
+
+
+class RepetitionWatch:
+    """Detector of episodes that end in an undeclared terminal state and are padded to H steps.
+
+    A state is suspicious if some episode has entered it and stayed in it for at least its last two
+    steps, no episode has left it, and no reward above 0 was received in it. An episode seems to be
+    padded if it stays in a suspicious state for at least its last two steps.
+
+    Parameters
+    ----------
+    shape : Shape
+        Size of a problem without terminal states.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self._active = np.zeros(shape.states, np.bool_)  # left, or with a reward
+        self._ends = np.zeros(shape.states, np.int64)  # episodes that stayed there at the end
+        self._episodes = 0
+        self._warned = False
+
+    def see(self, feedback: "Sequence[Feedback]", known: NDArray[np.float64] | None) -> bool:
+        """Record whole episodes and return whether to warn that episodes seem to be padded.
+
+        Call this method only while `is_over` is False.
+
+        Parameters
+        ----------
+        feedback : sequence of Feedback
+            Feedback of whole episodes.
+        known : NDArray, optional
+            Known mean rewards, of shape (H, S, A); None if the feedback contains the rewards.
+
+        Returns
+        -------
+        bool
+            Whether at least 20 episodes have been recorded, and at least half of them seem to be
+            padded: they stay to the end in a state that no episode leaves and that never gives a
+            reward above 0.
+        """
+        for item in feedback:
+            rewards = (
+                item.rewards if known is None else known[item.steps, item.states, item.actions]
+            )
+            moves = item.states != item.successors
+            self._active[item.states[moves]] = True
+            if rewards is not None:
+                self._active[item.states[rewards > 0]] = True
+            if moves.any() and not moves[-2:].any():
+                self._ends[item.states[-1]] += 1
+        self._episodes += len(feedback)
+        padded = int(self._ends[~self._active].sum())
+        self._warned = self._episodes >= WATCH_FROM_EPISODES and 2 * padded >= self._episodes
+        return self._warned
+
+    @property
+    def is_over(self) -> bool:
+        """Whether recording is over: `see` has returned True, or has recorded enough episodes.
+
+        `WATCH_TO_EPISODES` episodes are enough.
+        """
+        return self._warned or self._episodes >= WATCH_TO_EPISODES
+
+    @property
+    def suspects(self) -> list[int]:
+        """States in which padded episodes seem to end, in increasing order.
+
+        At least one episode has stayed in such a state to the end, no episode has left it, and no
+        reward above 0 was received in it.
+        """
+        return [int(s) for s in np.flatnonzero((self._ends > 0) & ~self._active)]
+
+    @property
+    def message(self) -> str:
+        """Text of the warning that episodes seem to be padded; it contains `suspects`."""
+        states = self.suspects
+        return (
+            f"{int(self._ends[states].sum())} of {self._episodes} episodes repeat one of the "
+            f"states {states} to the end, and none leaves it. If episodes end there, declare "
+            f"terminal={states} and leave out the repetitions; otherwise actions that were not "
+            "tried in these states keep optimistic values."
+        )

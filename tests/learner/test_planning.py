@@ -12,7 +12,8 @@ from belated.compiled.budget import UNLIMITED
 from belated.episode import Floats
 from belated.learner.backup import READS, Backup, Row, Stage, cap, mean
 from belated.learner.bases import BackupRule
-from belated.learner.planning.loops import NO_RULE, loops_of
+from belated.learner.bases.base import NO_RULE
+from belated.learner.planning.loops import loops_of
 from belated.learner.planning.rows import plan_rows
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (

@@ -8,7 +8,7 @@ import pytest
 
 import belated as bl
 from belated.learner.bases import BASES, OPTIMISTIC, BaseAlgorithm
-from belated.learner.bases.fixed import Fixed
+from belated.learner.bases.baselines import Fixed
 from belated.learner.problem import LearningProblem
 from belated.learner.state import LearnerRecord, configure, empty_state, with_room_for
 

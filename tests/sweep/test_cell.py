@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.simulation.setting import normalize_delay
+from belated.simulation.simulation import normalize_delay
 from belated.sweep import cell as cell_module
 from belated.sweep.cell import Cell
 from belated.sweep.results import Results

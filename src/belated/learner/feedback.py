@@ -1,21 +1,22 @@
-"""Feedback of episodes, and records of the episodes whose feedback is incomplete."""
+"""Feedback of episodes, and records of the episodes whose feedback is incomplete.
 
-from collections.abc import Sequence
+Single steps of an episode join if each one begins in the state to which the step before it leads.
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.check import check_id, check_indices, check_integer, check_range, check_same_size
 from belated.episode import Episode, Floats, Ints, Shape, Step
-from belated.padding import find_reward
+from belated.id_set import IdSet
+from belated.padding import find_break, find_reward, is_padding_after
 
-WATCH_FROM_EPISODES: Final = 20
-"""Number of recorded episodes below which `RepetitionWatch` does not warn of padded episodes."""
-
-WATCH_TO_EPISODES: Final = 200
-"""Number of recorded episodes at which `RepetitionWatch` ends, if it has not warned before."""
+Steps: TypeAlias = dict[int, tuple[int, int]]
+"""Map from the number of each known step of an episode to its state and next state."""
 
 REWARD_TOLERANCE: Final = 1e-9
 """Amount by which a reward may lie outside [0, 1], because of rounding when it was scaled."""
@@ -374,83 +375,111 @@ def restore_pending(
     return pending
 
 
-class RepetitionWatch:
-    """Detector of episodes that end in an undeclared terminal state and are padded to H steps.
+def join_steps(
+    feedback: Sequence[Feedback],
+    pending: Mapping[int, PendingEpisode],
+    seen: IdSet,
+    shape: Shape,
+) -> dict[int, Steps]:
+    """Check that single steps join one another and the steps observed before.
 
-    A state is suspicious if some episode has entered it and stayed in it for at least its last two
-    steps, no episode has left it, and no reward above 0 was received in it. An episode seems to be
-    padded if it stays in a suspicious state for at least its last two steps.
+    Two consecutive steps join if the first leads to the state in which the second begins.
 
     Parameters
     ----------
+    feedback : sequence of Feedback
+        Feedback of one step each, in any order. A step from a terminal state is padding.
+    pending : mapping
+        Map from the id of each episode in flight to its record; the records are not changed.
+    seen : IdSet
+        Ids of the episodes that are complete. Their padding is ignored.
     shape : Shape
-        Size of a problem without terminal states.
+        Size of the problem.
+
+    Returns
+    -------
+    dict
+        Map from the id of each episode to its known steps, which are a map from the number of a
+        step to its state and next state. It contains the episodes of all steps in `feedback` that
+        are not padding.
+
+    Raises
+    ------
+    ValueError
+        If steps do not join, or if padding does not follow the end of its episode.
     """
+    found: dict[int, Steps] = {}
+    padding = []
+    for item in feedback:
+        id, step, state, successor = item.id, *(int(column[0]) for column in item[1:3] + item[4:5])
+        if shape.is_terminal[state]:
+            padding.append((id, step, state))
+            continue
+        known = found.get(id)
+        if known is None:
+            known = found[id] = dict(pending[id].steps) if id in pending else {}
+        known.setdefault(step, (state, successor))
+        _check_joins(id, known, step, shape)
+    for id, step, state in padding:
+        if id not in seen:
+            episode = pending.get(id, PendingEpisode(0))
+            _check_padding(id, step, state, found.get(id, episode.steps), episode.length, shape)
+    return found
 
-    def __init__(self, shape: Shape) -> None:
-        self._active = np.zeros(shape.states, np.bool_)  # left, or with a reward
-        self._ends = np.zeros(shape.states, np.int64)  # episodes that stayed there at the end
-        self._episodes = 0
-        self._warned = False
 
-    def see(self, feedback: Sequence[Feedback], known: Floats | None) -> bool:
-        """Record whole episodes and return whether to warn that episodes seem to be padded.
+def _check_joins(id: int, known: Mapping[int, tuple[int, int]], step: int, shape: Shape) -> None:
+    """Raise ValueError unless `step` of an episode joins the known steps before and after it.
 
-        Call this method only while `is_over` is False.
+    `known` maps steps to their states and next states. Steps at a terminal state are not compared:
+    `PendingEpisode` checks that none follows.
+    """
+    for before in (step - 1, step):
+        pair = {each: known[each] for each in (before, before + 1) if each in known}
+        if find_break(pair) is None:
+            continue
+        reached, begun = pair[before][1], pair[before + 1][0]
+        if shape.is_terminal[reached] or shape.is_terminal[begun]:
+            continue
+        if before == step:
+            rule = f"lead to state {begun}, in which step {step + 1} begins, got state {reached}"
+        else:
+            rule = f"begin in state {reached}, to which step {before} leads, got state {begun}"
+        raise ValueError(f"Step {step} of episode {id} must {rule}.")
 
-        Parameters
-        ----------
-        feedback : sequence of Feedback
-            Feedback of whole episodes.
-        known : Floats, optional
-            Known mean rewards, of shape (H, S, A); None if the feedback contains the rewards.
 
-        Returns
-        -------
-        bool
-            Whether at least 20 episodes have been recorded, and at least half of them seem to be
-            padded: they stay to the end in a state that no episode leaves and that never gives a
-            reward above 0.
-        """
-        for item in feedback:
-            rewards = (
-                item.rewards if known is None else known[item.steps, item.states, item.actions]
-            )
-            moves = item.states != item.successors
-            self._active[item.states[moves]] = True
-            if rewards is not None:
-                self._active[item.states[rewards > 0]] = True
-            if moves.any() and not moves[-2:].any():
-                self._ends[item.states[-1]] += 1
-        self._episodes += len(feedback)
-        padded = int(self._ends[~self._active].sum())
-        self._warned = self._episodes >= WATCH_FROM_EPISODES and 2 * padded >= self._episodes
-        return self._warned
+def _check_padding(
+    id: int,
+    step: int,
+    state: int,
+    known: Mapping[int, tuple[int, int]],
+    length: int | None,
+    shape: Shape,
+) -> None:
+    """Raise ValueError unless a step of padding follows the end of its episode.
 
-    @property
-    def is_over(self) -> bool:
-        """Whether recording is over: `see` has returned True, or has recorded enough episodes.
-
-        `WATCH_TO_EPISODES` episodes are enough.
-        """
-        return self._warned or self._episodes >= WATCH_TO_EPISODES
-
-    @property
-    def suspects(self) -> list[int]:
-        """States in which padded episodes seem to end, in increasing order.
-
-        At least one episode has stayed in such a state to the end, no episode has left it, and no
-        reward above 0 was received in it.
-        """
-        return [int(s) for s in np.flatnonzero((self._ends > 0) & ~self._active)]
-
-    @property
-    def message(self) -> str:
-        """Text of the warning that episodes seem to be padded; it contains `suspects`."""
-        states = self.suspects
-        return (
-            f"{int(self._ends[states].sum())} of {self._episodes} episodes repeat one of the "
-            f"states {states} to the end, and none leaves it. If episodes end there, declare "
-            f"terminal={states} and leave out the repetitions; otherwise actions that were not "
-            "tried in these states keep optimistic values."
+    Parameters
+    ----------
+    id : int
+        Id of the episode.
+    step, state : int
+        Number of the padding step, and the terminal state in which it begins.
+    known : mapping
+        Map from known steps to their states and next states. The first step that reaches a terminal
+        state is the end of the episode.
+    length : int or None
+        Number of steps of the episode, used if no known step reaches a terminal state; None if the
+        episode is not known to have ended.
+    shape : Shape
+        Size of the problem.
+    """
+    ends = {each + 1: to for each, (_, to) in known.items() if shape.is_terminal[to]}
+    end = min(ends, default=length)
+    if end is None or not is_padding_after((end, ends.get(end, state)), step, state):
+        why = (
+            "no step that reaches it has been observed"
+            if end is None
+            else f"it ends after step {end - 1} in state {ends.get(end, state)}"
+        )
+        raise ValueError(
+            f"Step {step} of episode {id} must not begin in the terminal state {state}: {why}."
         )

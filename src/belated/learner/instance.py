@@ -13,14 +13,13 @@ from belated.compiled.budget import UNLIMITED
 from belated.episode import Ints, Policy
 from belated.learner import background
 from belated.learner.backup import as_backup
-from belated.learner.bases.planner import check_plan
+from belated.learner.bases.base import NO_RULE, check_plan
 from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
-from belated.learner.maturity import MICROSECONDS, Received
 from belated.learner.own_functions import rehearse, unrehearsed
-from belated.learner.planning.loops import NO_RULE, Form, plain_loops
+from belated.learner.planning.loops import Form, plain_loops
 from belated.learner.problem import LearningProblem
-from belated.learner.register import Register
+from belated.learner.register import MICROSECONDS, Received, Register
 from belated.learner.snapshot import restore_state, snapshot_state
 from belated.learner.state import (
     EPOCH,
@@ -77,7 +76,7 @@ class Instance:
         self.state = empty_state(problem) if state is None else state
         self.planned_at = planned_at
         self.planned_us = planned_us
-        self._rule = NO_RULE if problem.algorithm.planner is not None else problem.backup_rule
+        self._rule = problem.backup_rule
         compiled = as_backup(self._rule.backup).compiled or not JIT
         self._form = Form(
             self._rule if compiled else NO_RULE, self.state.table.q.size, absorb, plan_now

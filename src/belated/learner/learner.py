@@ -19,9 +19,9 @@ from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.feedback import (
     Feedback,
     PendingEpisode,
-    RepetitionWatch,
     check_feedback,
     check_late_rewards,
+    join_steps,
     path_of,
     rewards_of,
     single_step,
@@ -29,18 +29,15 @@ from belated.learner.feedback import (
     without_padding,
 )
 from belated.learner.instance import Instances
-from belated.learner.joins import join_steps
-from belated.learner.maturity import MICROSECONDS
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
-from belated.learner.register import Register
+from belated.learner.register import MICROSECONDS, Register, Status
 from belated.learner.snapshot import (
     damage_errors,
     restore_problem,
     snapshot_problem,
 )
 from belated.learner.state import SINCE_PLAN
-from belated.learner.status import Status, status_of
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import Updater
 from belated.options import (
@@ -50,10 +47,10 @@ from belated.options import (
     name_with_options,
     requires_keywords,
 )
+from belated.padding import RepetitionWatch
 from belated.shape import Allowed
-from belated.survival.estimate import DelayEstimate, estimate_from_counts
+from belated.survival.estimate import DelayEstimate
 from belated.survival.records import DelayRecords
-from belated.theory.missing import psi
 
 F = TypeVar("F", Episode, Step)
 
@@ -211,7 +208,7 @@ class Learner:
         Episodes in flight count as not back at their age. An episode that was observed without
         `start` does not count.
         """
-        return estimate_from_counts(self._register.delays, self._register.ages())
+        return self._register.lateness()
 
     def delay_records(self) -> DelayRecords:
         """Return the delays and ages of the episodes started, for `bl.lateness`.
@@ -231,10 +228,7 @@ class Learner:
         of a lost episode ends when the episode is lost. `lost` contains, for each lost episode, the
         number of episodes that had been started at that time.
         """
-        mean_delay = self._register.mean_delay(lost)
-        problem = self._problem
-        bound = psi(mean_delay, problem.episodes, problem.algorithm.delta)
-        return mean_delay, bound
+        return self._register.mean_delay_and_psi(lost)
 
     @property
     def nbytes(self) -> int:
@@ -282,17 +276,8 @@ class Learner:
         Status
             Status in which the lost episodes are not counted as in flight.
         """
-        return status_of(
-            self._problem,
-            [episode for id, episode in self._register.pending.items() if id not in lost],
-            np.sum([instance.delayed_counts for instance in self._instances.every], axis=0),
-            begun=self._register.begun,
-            observed=self.observed,
-            mean_delay=self.mean_delay_and_psi(lost.values())[0],
-            lateness=self.lateness,
-            held=self._register.held.rows(self.shape, self._problem.count_stages),
-            held_complete=self._register.held.complete,
-        )
+        counts = np.sum([instance.delayed_counts for instance in self._instances.every], axis=0)
+        return self._register.status(counts, lost)
 
     def _repr_html_(self) -> str:
         """Return an HTML table with the properties of the learner, which notebooks display."""

@@ -8,8 +8,7 @@ from numpy.typing import ArrayLike
 from belated.check import check_integer
 from belated.episode import Ints, Shape
 from belated.learner.bases import BASE_NAMES
-from belated.learner.bases.base import BaseAlgorithm
-from belated.learner.bases.planner import Plan, Planner, check_plan
+from belated.learner.bases.base import BaseAlgorithm, Plan, Planner, check_plan
 from belated.learner.counts import from_dense
 from belated.learner.instance import Instance
 from belated.learner.problem import LearningProblem

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from belated.check import SCALE_REWARDS, check_integer, did_you_mean, similar
 from belated.episode import Floats, Shape
 from belated.learner.backup import as_backup
-from belated.learner.bases.base import BackupRule, BaseAlgorithm
-from belated.learner.bases.planner import Planner
+from belated.learner.bases.base import NO_RULE, BackupRule, BaseAlgorithm, Planner
 from belated.learner.rewards import (
     KNOWN,
     MEAN,
@@ -28,7 +27,7 @@ from belated.randomness import check_seed
 
 
 class PlannerAlgorithm(BaseAlgorithm):
-    """Base algorithm that wraps a Python object with a `plan` method; it has no backup rule."""
+    """Base algorithm that wraps a Python object with a `plan` method; its backup is not used."""
 
     name = ""
 
@@ -39,6 +38,9 @@ class PlannerAlgorithm(BaseAlgorithm):
     def planner(self) -> Planner:
         planner: Planner = self._planner  # type: ignore[attr-defined]
         return planner
+
+    def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
+        return NO_RULE
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

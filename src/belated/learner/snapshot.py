@@ -14,8 +14,7 @@ import numpy as np
 from belated.check import check_finite, check_like, check_range, check_same_size
 from belated.episode import Shape
 from belated.learner.bases import BASES
-from belated.learner.bases.base import BaseAlgorithm
-from belated.learner.bases.planner import Planner
+from belated.learner.bases.base import BaseAlgorithm, Planner
 from belated.learner.counts import Counts
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLAN_DUE, LearnerState, empty_state

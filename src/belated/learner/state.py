@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from belated.compiled import JIT
 from belated.episode import Bools, Floats, Shape
-from belated.learner.backup import READS, READS_ORDER, Backup, as_backup
+from belated.learner.backup import READS, as_backup
 from belated.learner.bases.base import OwnState
 from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration
@@ -151,14 +151,11 @@ def empty_table(shape: Shape) -> PlanTable:
 def empty_scratch(problem: LearningProblem) -> Scratch:
     """Return working memory for the plans of a learner of `problem`."""
     H, S, A = problem.shape.table
-    terms, has_levels, samples = 0, False, 0
-    if problem.algorithm.planner is None:
-        rule, backup = problem.backup_rule, as_backup(problem.backup_rule.backup)
-        if backup.compiled and backup.terms is not None:
-            terms, has_levels = problem.rows, backup.terms.has_level
-        # for a backup without levels of its own, they are the means of the successors
-        has_levels |= rule.reads == "above" and (backup.compiled or not JIT)
-        samples = problem.rows * rule.kept_samples if problem.stages == "pooled" else 0
+    rule, backup = problem.backup_rule, as_backup(problem.backup_rule.backup)
+    terms, has_levels = 0, rule.reads == "above" and (backup.compiled or not JIT)
+    if backup.compiled and backup.terms is not None:
+        terms, has_levels = problem.rows, has_levels or backup.terms.has_level
+    samples = problem.rows * rule.kept_samples if problem.stages == "pooled" else 0
     return Scratch(
         rows=np.zeros(S * A + 1, np.int32),
         out=np.zeros(S * A),
@@ -186,7 +183,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     reward_rows = rows if problem.unknown_rewards else 0
     alpha = updater.lazy_alpha()
     table = empty_table(shape)
-    hooks = None if base.planner is not None else problem.backup_rule.hooks
+    hooks = problem.backup_rule.hooks
     if hooks is not None:
         hooks.initialise(problem.backup_rule.constants, table.q, table.v)
         if shape.is_restricted:
@@ -228,15 +225,17 @@ def configure(problem: LearningProblem, instance: int) -> Config:
             delta=base.delta,
             scale=float(base.scale),
         )
-    fixed = Config(
+    rule = problem.backup_rule
+    compiled = as_backup(rule.backup).compiled or not JIT
+    return Config(
         actions=problem.shape.actions,
-        constants=np.zeros(0),
-        reads=READS_ORDER,
-        reads_visits=False,
-        samples=False,
-        monotone=False,
+        constants=np.array(rule.constants, np.float64),
+        reads=READS.index(rule.reads),
+        reads_visits=rule.reads_visits,
+        samples=rule.samples,
+        monotone=base.monotone and not rule.samples,  # a sample is no bound on the next
         random_ties=base.ties == "random",
-        incremental=False,
+        incremental=compiled and problem.planning != "full" and not rule.samples,
         stepwise=base.stepwise,
         unknown_rewards=problem.unknown_rewards,
         late_rewards=problem.late_rewards,
@@ -248,19 +247,6 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         instance=instance,
         fixed=problem.shape.fixed_values,
         terminal=problem.shape.is_terminal[: S if problem.shape.terminal else 0].copy(),
-    )
-    if base.planner is not None:
-        return fixed
-    rule = problem.backup_rule
-    assert isinstance(rule.backup, Backup)
-    compiled = rule.backup.compiled or not JIT
-    return fixed._replace(
-        constants=np.array(rule.constants, np.float64),
-        reads=READS.index(rule.reads),
-        reads_visits=rule.reads_visits,
-        samples=rule.samples,
-        monotone=base.monotone and not rule.samples,  # a sample is no bound on the next
-        incremental=compiled and problem.planning != "full" and not rule.samples,
     )
 
 

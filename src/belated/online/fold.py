@@ -21,10 +21,10 @@ import numpy as np
 
 from belated.check import check_integer, check_range
 from belated.episode import Policy
-from belated.learner.feedback import Feedback, RepetitionWatch
+from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner
+from belated.learner.register import Status
 from belated.learner.snapshot import damage_errors
-from belated.learner.status import Status
 from belated.ledger.content import parse_content
 from belated.ledger.events import Event, Exclusions, Kind
 from belated.ledger.policies import encode_policy
@@ -38,6 +38,7 @@ from belated.online.feedback import (
 )
 from belated.online.history import History, Return
 from belated.online.learner_factory import build_base, build_learner, build_updater
+from belated.padding import RepetitionWatch
 
 LOG: Final = logging.getLogger("belated.service")
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from belated.learner.status import Status
+from belated.learner.register import Status
 from belated.online.fold import Fold
 from belated.online.history import MICROSECONDS_PER_SECOND, HistoryView
 from belated.survival.estimate import DelayEstimate, estimate_from_counts
@@ -19,10 +19,10 @@ class Summary(NamedTuple):
     lost: int
     """Number of lost episodes, which are not in flight."""
     psi: float
-    """Upper bound ψ on the number of episodes in flight, as in `belated.learner.status.Status`."""
+    """Upper bound ψ on the number of episodes in flight, as in `Status` of a learner."""
     mean_delay: float
     """Mean delay of the feedback so far, in episodes; too low while episodes are in flight, see
-    `belated.learner.status.Status.mean_delay`."""
+    `belated.learner.register.Status.mean_delay`."""
 
     @classmethod
     def of(cls, fold: Fold) -> "Summary":

@@ -29,8 +29,13 @@ from belated.simulation.calibrate import (
     with_scale,
 )
 from belated.simulation.many import Device
-from belated.simulation.setting import Options, Setting, normalize_delay
-from belated.simulation.simulation import OptimismCheck, Simulation
+from belated.simulation.simulation import (
+    OptimismCheck,
+    Options,
+    Setting,
+    Simulation,
+    normalize_delay,
+)
 
 FIRST_RUNS: Final = 20
 """Number of runs of a trial on a GPU in its first round. Most insufficient scales fail in them, so

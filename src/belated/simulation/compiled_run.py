@@ -28,8 +28,7 @@ from belated.mdp.model import DRAWS
 from belated.notice import announce_compilation
 from belated.simulation import engine
 from belated.simulation.compiled_queue import enlarge
-from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
-from belated.simulation.run import Run, make_run
+from belated.simulation.run import CheckpointReporter, OnCheckpoint, Run, make_run
 from belated.theory import missing, owners
 
 if TYPE_CHECKING:

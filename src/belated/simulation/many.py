@@ -16,8 +16,7 @@ from belated.options import accepts, name_with_options, part_name, requires_keyw
 from belated.progress import Progress
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress
-from belated.simulation.reporting import OnCheckpoint, RunSoFar, check_callback
-from belated.simulation.run import Run
+from belated.simulation.run import OnCheckpoint, Run, RunSoFar, check_callback
 from belated.simulation.simulation import Simulation, SimulationArguments, parse_simulation
 
 T = TypeVar("T")

@@ -22,8 +22,7 @@ from belated.learner.learner import Learner
 from belated.learner.problem import LearningProblem
 from belated.learner.updaters.updater import min_delay
 from belated.mdp.play import play
-from belated.simulation.reporting import CheckpointReporter, OnCheckpoint
-from belated.simulation.run import Run, make_run
+from belated.simulation.run import CheckpointReporter, OnCheckpoint, Run, make_run
 
 if TYPE_CHECKING:
     from belated.simulation.simulation import Simulation

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 from belated.delays.laws import FORMS
-from belated.simulation.setting import Setting
+from belated.simulation.simulation import Setting
 
 RESULTS_VERSION: Final = 1
 """Version number in the digest of every cell.

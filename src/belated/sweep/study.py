@@ -35,7 +35,7 @@ from belated.learner.updaters import UPDATER_NAMES, UPDATERS
 from belated.mdp.worlds import world as parse_world
 from belated.options import CHOICES, SimulationOptions, name_with_options, option_choices
 from belated.simulation.calibration_table import CalibratedScales
-from belated.simulation.setting import Options, normalize_delay
+from belated.simulation.simulation import Options, normalize_delay
 from belated.sweep.cell import Cell, seed_blocks
 from belated.sweep.packaged import find_study
 

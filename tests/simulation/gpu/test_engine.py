@@ -15,7 +15,7 @@ from belated.papers.howson2021.base import Published
 from belated.simulation.gpu import engine
 from belated.simulation.gpu.kinds import why_not_on_gpu
 from belated.simulation.many import Interrupted
-from belated.simulation.reporting import RunSoFar
+from belated.simulation.run import RunSoFar
 from belated.simulation.simulation import Simulation
 from gpus import BASES, SIMULATED, UPDATERS, assert_same_on_gpu, needs_gpu, size
 from worlds import laws, random_world, with_restrictions, worlds

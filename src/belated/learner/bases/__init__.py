@@ -1,11 +1,9 @@
 """Base algorithms: the seven of the paper, and others for comparison."""
 
-from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm, Proof
+from belated.learner.bases.base import BackupRule, Base, BaseAlgorithm, Planner, Proof
+from belated.learner.bases.baselines import EpsilonGreedy, Fixed, Optimal, UniformRandom
 from belated.learner.bases.chi2_ucrl import Chi2_UCRL
-from belated.learner.bases.epsilon_greedy import EpsilonGreedy, UniformRandom
-from belated.learner.bases.fixed import Fixed, Optimal
 from belated.learner.bases.kl_ucrl import KL_UCRL
-from belated.learner.bases.planner import Planner
 from belated.learner.bases.psrl import PSRL
 from belated.learner.bases.q_learning import QLearning
 from belated.learner.bases.rlsvi import RLSVI

@@ -39,7 +39,288 @@ from belated.compiled import inlined, kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, RowTerms, Stage, anywhere, backup, clipped, mean, unseen
 from belated.learner.bases.base import BackupRule, Base, Proof
-from belated.learner.bases.chi2_ball import chi2_bonus, max_over_chi2_ball
+
+MIN_DISTANCE = 1e-6
+"""Distance of V from the threshold, relative to max V - <P^, V>, at which a state is certainly on
+one side of it. Rounding errors are smaller by many orders of magnitude."""
+
+MIN_SQUARES = 1e-200
+"""Weighted sum of squared deviations of V below which they are treated as 0."""
+
+
+@kernel
+def weighted_moments(
+    stage: Stage, row: Row, centre: float, min_observed: float, min_unobserved: float
+) -> tuple[float, float, float, float]:
+    """Return weighted moments of x = V - centre over a subset of the next states.
+
+    V is V~_{h+1}. The weight of a state y is N' P+(y) = max(M'(h, s, a, y), 1).
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    centre : float
+        Number subtracted from V.
+    min_observed : float
+        An observed successor is in the subset if its x is at least this number.
+    min_unobserved : float
+        An unobserved state is in the subset if its x is at least this number.
+
+    Returns
+    -------
+    tuple[float, float, float, float]
+        Total weight; weighted mean of x; weighted sum of the squared deviations of x from this
+        mean; lowest x of the unobserved states in the subset, infinite if there are none.
+    """
+    S = stage.v.size
+    # Total weight, mean and lowest unobserved x, in the order of the states.
+    total = 0.0
+    weighted = 0.0
+    lowest = math.inf
+    first = 0
+    for j in range(row.lo, row.hi + 1):
+        end = int(row.succ[j]) if j < row.hi else S
+        for y in range(first, end):  # unobserved
+            x = stage.v[y] - centre
+            if x >= min_unobserved:
+                total += 1.0
+                weighted += x
+                lowest = min(lowest, x)
+        if j < row.hi:
+            x = stage.v[end] - centre
+            if x >= min_observed:
+                total += row.m[j]
+                weighted += row.m[j] * x
+        first = end + 1
+    mean_x = weighted / total
+    # Sum of squared deviations from the mean.
+    squares = 0.0
+    first = 0
+    for j in range(row.lo, row.hi + 1):
+        end = int(row.succ[j]) if j < row.hi else S
+        for y in range(first, end):
+            x = stage.v[y] - centre
+            gap = x - mean_x
+            squares += (x >= min_unobserved) * (gap * gap)  # faster than a branch
+        if j < row.hi:
+            x = stage.v[end] - centre
+            gap = x - mean_x
+            if x >= min_observed:
+                squares += row.m[j] * (gap * gap)
+        first = end + 1
+    return total, mean_x, squares, lowest
+
+
+@kernel
+def ball_reaches_best(stage: Stage, row: Row, eps: float) -> bool:
+    """Return whether some p in the chi-squared ball has all its mass on the best next states.
+
+    p is a probability vector. The best states are those where V = V~_{h+1} is largest.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step; `stage.top` is their maximum.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    eps : float
+        Radius of the ball, above 0.
+
+    Returns
+    -------
+    bool
+        Whether <p, V> = max V for some p in the ball.
+    """
+    best = stage.top
+    elsewhere = float(row.n)
+    # The condition below holds for all values if it holds for the largest possible mass elsewhere
+    # and the smallest possible weight; rounding is monotone, so this is exact.
+    if elsewhere * (1.0 + elsewhere) <= eps * row.n:
+        return True
+    weight = 0  # an integer, so that the compiler vectorises the sum
+    for y in range(stage.v.size):
+        weight += stage.v[y] == best
+    for j in range(row.lo, row.hi):
+        if stage.v[row.succ[j]] == best:
+            weight += row.m[j] - 1
+            elsewhere -= row.m[j]
+    # The closest such p adds the mass from elsewhere to the best states in proportion to P+.
+    return elsewhere * (1.0 + elsewhere / weight) <= eps * row.n
+
+
+@inlined
+def is_support(
+    stage: Stage, row: Row, centre: float, limits: tuple[float, float], zeros: tuple[float, float]
+) -> bool:
+    """Return whether a subset of the next states is certainly the support of the maximiser.
+
+    It is if the expression whose sign decides about a state is positive in the subset and negative
+    elsewhere. It must differ clearly from 0 in every state, so that rounding has no influence.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    centre : float
+        Mean of the next value, <P^, V>.
+    limits : tuple[float, float]
+        Smallest x = V - centre in the subset, of unobserved states and of observed ones.
+    zeros : tuple[float, float]
+        x at which the expression is 0, for unobserved states and for observed ones.
+
+    Returns
+    -------
+    bool
+        Whether no x is close to its zero, or between its zero and its limit.
+    """
+    margin = MIN_DISTANCE * (stage.top - centre)
+    low, high = min(limits[0], zeros[0] - margin), max(limits[0], zeros[0] + margin)
+    between = 0
+    for y in range(stage.v.size):
+        x = stage.v[y] - centre
+        between += (x >= low) & (x < high)
+    low_observed = min(limits[1], zeros[1] - margin)
+    high_observed = max(limits[1], zeros[1] + margin)
+    for j in range(row.lo, row.hi):
+        x = stage.v[row.succ[j]] - centre
+        between -= (x >= low) & (x < high)
+        if low_observed <= x < high_observed:
+            return False
+    return between == 0
+
+
+@inlined
+def level_of_support(stage: Stage, centre: float, limit: float, zero: float) -> float:
+    """Return a number such that unobserved states with V below it have no effect on the maximum.
+
+    The support of the maximiser is known to be certain; see `is_support`.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step; `stage.top` is their maximum.
+    centre : float
+        Mean of the next value, <P^, V>.
+    limit, zero : float
+        Elements of the arguments `limits` and `zeros` of `is_support` for unobserved states.
+
+    Returns
+    -------
+    float
+        The level, at least `centre`. While V of a state remains below it, the state is not in the
+        support, and this remains certain.
+    """
+    margin = MIN_DISTANCE * (stage.top - centre)
+    low = min(limit, zero - margin)  # as in `is_support`
+    level = centre + (low - margin)
+    # rounding is monotone, so that V - centre < low for every V below the level
+    return max(centre, level) if level - centre < low else centre
+
+
+@inlined
+def max_over_chi2_ball(stage: Stage, row: Row, centre: float, eps: float) -> tuple[float, float]:
+    """Return the largest <p, V> over the probability vectors p in the chi-squared ball of a row.
+
+    The ball is the set of p with sum_y (p(y) - P^(y))^2 / P+(y) <= eps, where
+    P+(y) = max(P^(y), 1 / N'), and V is V~_{h+1}. Without the constraint p >= 0, the maximiser is
+    P^ + P+ (t (V - m) + shift), where m is the P+-weighted mean of V and t and shift are numbers.
+    States where this expression is negative are removed, and the maximiser over the remaining
+    states is computed. This is repeated until no state is removed (water filling).
+
+    P^ = 0 at unobserved states, and P^ = P+ at observed states. Therefore a state is removed if V
+    is below a threshold; one threshold applies to observed states, another to unobserved states.
+    Unobserved states with V below <P^, V> never have mass.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step; `stage.top` is their maximum.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    centre : float
+        Mean of the next value, <P^, V>.
+    eps : float
+        Radius of the ball, finite.
+
+    Returns
+    -------
+    tuple[float, float]
+        The maximum, which lies between <P^, V> and max V; and the level: except for those of the
+        successors, values of V below it have no effect.
+    """
+    best = stage.top
+    if eps <= 0.0:
+        return centre, best
+    if ball_reaches_best(stage, row, eps):
+        return max(centre, best), best  # the mean of equal values may be rounded up
+    # Thresholds of x = V - centre; states below them are removed.
+    min_unobserved, min_observed = 0.0, -math.inf
+    gain = 0.0
+    level = centre
+    for _ in range(stage.v.size):
+        # Moments of the remaining states.
+        total, mean_x, squares, lowest_unobserved = weighted_moments(
+            stage, row, centre, min_observed, min_unobserved
+        )
+        lowest = math.inf
+        removed = 0.0  # observations of removed states; these use removed / N' of eps
+        kept = 0.0
+        for j in range(row.lo, row.hi):
+            x = stage.v[row.succ[j]] - centre
+            if x >= min_observed:
+                kept += row.m[j] * x
+                lowest = min(lowest, x)
+            else:
+                removed += row.m[j]
+        # Maximiser over these states with the remaining radius, times N'.
+        remaining = eps * row.n - removed - removed * removed / total
+        is_degenerate = not remaining > 0.0 or not squares >= MIN_SQUARES
+        t = math.sqrt(remaining / squares) if not is_degenerate else 0.0
+        gain = (kept + removed * mean_x + t * squares) / row.n
+        if is_degenerate:  # by rounding, if only the best states remain
+            break
+        # Remove the states where it is negative, or stop if there are none.
+        zero = mean_x - removed / (total * t)  # x at which t (x - mean_x) + shift = 0
+        zero_observed = zero - 1.0 / t
+        if lowest_unobserved >= zero and lowest >= zero_observed:
+            limits = min_unobserved, min_observed
+            if is_support(stage, row, centre, limits, (zero, zero_observed)):
+                level = level_of_support(stage, centre, min_unobserved, zero)
+            break
+        min_unobserved = max(min_unobserved, zero)
+        min_observed = max(min_observed, zero_observed)
+    return max(centre, min(best, centre + gain)), level
+
+
+@kernel
+def chi2_bonus(stage: Stage, row: Row, eps: float) -> float:
+    """Return the bonus beta = sqrt(eps sum_y P+(y) (V(y) - m)^2).
+
+    V is V~_{h+1}, P+(y) = max(P^(y), 1 / N'), and m is the P+-weighted mean of V. The bonus is an
+    upper bound on <p, V> - <P^, V> for every probability vector p in the chi-squared ball.
+
+    Parameters
+    ----------
+    stage : Stage
+        Values V of the next step.
+    row : Row
+        Counts of (h, s, a), with N' at least 1.
+    eps : float
+        Radius of the ball, finite.
+
+    Returns
+    -------
+    float
+        The bonus.
+    """
+    centre = mean(stage, row)
+    _, _, squares, _ = weighted_moments(stage, row, centre, -math.inf, -math.inf)
+    return math.sqrt(eps * squares / row.n)
 
 
 @kernel

@@ -32,7 +32,7 @@ from belated.check import check_choice, check_finite, check_range
 from belated.compiled import dereference, inlined
 from belated.episode import Floats, Shape
 from belated.learner.bases.base import BackupRule, Base, Hooks, OwnState, Proof
-from belated.learner.bases.epsilon_greedy import zero
+from belated.learner.bases.baselines import zero
 from belated.learner.planning.greedy import choose_actions, first_best
 from belated.worklist import put
 

@@ -11,7 +11,6 @@ from types import FunctionType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numba
-import numpy as np
 from numba.core.errors import NumbaError
 from numba.extending import typeof_impl
 
@@ -188,15 +187,6 @@ def _interpret(backup: Backup, absorb: Any, plan: Any) -> Loops:
 
 def _unchanged(function: Any) -> Any:
     return function
-
-
-def no_backup(constants: Floats, stage: Stage, row: Row) -> float:
-    """Return 0; takes the place of a backup where no kernel calls it."""
-    return 0.0
-
-
-NO_RULE: Final = BackupRule(Backup(no_backup, JIT), np.zeros(1))
-"""Rule of a base that does not plan with kernels."""
 
 
 def has_loops(backup: Backup) -> bool:

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Final, Literal
 
 from belated.simulation.calibration_table import CalibratedScales
-from belated.simulation.setting import Options, normalize_delay
+from belated.simulation.simulation import Options, normalize_delay
 from belated.sweep.cell import Cell, seed_blocks
 from belated.sweep.packaged import FOLDER
 

@@ -11,8 +11,7 @@ from belated.simulation.gpu.batch import Batch, Delays, Job, Prepared
 from belated.simulation.gpu.compiler import SIMULATED, check_device, host_cuda
 from belated.simulation.gpu.kinds import kind_of, why_not_on_gpu
 from belated.simulation.gpu.selftest import check_backup
-from belated.simulation.reporting import OnCheckpoint, RunSoFar
-from belated.simulation.run import Run
+from belated.simulation.run import OnCheckpoint, Run, RunSoFar
 from belated.simulation.simulation import Simulation
 
 FIRST_SHARE: Final = 1e-3
