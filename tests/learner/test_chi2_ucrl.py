@@ -8,8 +8,7 @@ import pytest
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage, mean
 from belated.learner.bases import chi2_ball
-from belated.learner.bases.chi2_ucrl import chi2_bonus
-from belated.learner.bases.chi2_ucrl import Chi2_UCRL, chi2_radius
+from belated.learner.bases.chi2_ucrl import Chi2_UCRL, chi2_bonus, chi2_radius
 from hard_rows import hard_rows
 from learner_rows import make
 

@@ -12,15 +12,9 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.compiled import kernel
-from belated.learner.counts import (
-    Counts,
-    add,
-    empty_counts,
-    from_dense,
-    has_room,
-    to_dense,
-    with_room,
-)
+from belated.learner.instance import to_dense
+from belated.learner.plan import from_dense
+from belated.learner.state import Counts, add, empty_counts, has_room, with_room
 from random_problems import dense_counts, random_episodes
 
 ICU = bl.Shape(states=716, actions=25, horizon=20)

@@ -14,9 +14,9 @@ import sqlalchemy as sa
 
 from belated.cli.support.existing_ledger import open_existing_ledger, verify_ledger
 from belated.episode import Shape
-from belated.learner.counts import from_dense
 from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner
+from belated.learner.plan import from_dense
 from belated.ledger import Ledger, Lost, schema
 from belated.ledger.schema import canonical, digest
 from belated.online.fold import Fold

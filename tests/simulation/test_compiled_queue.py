@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from belated.simulation.compiled_queue import CompiledQueue, empty_queue, enlarge, pop, push
+from belated.simulation.engine import CompiledQueue, empty_queue, enlarge, pop, push
 from belated.worklist import END
 
 pytestmark = pytest.mark.plain

@@ -10,9 +10,10 @@ import numpy as np
 from belated.checks.suite import require
 from belated.episode import Episode, Floats, Ints, Policy, Shape
 from belated.learner.bases.base import BaseAlgorithm
-from belated.learner.counts import Counts, to_dense
+from belated.learner.instance import to_dense
 from belated.learner.learner import Learner
 from belated.learner.plan import Plan, Planner
+from belated.learner.state import Counts
 from belated.learner.updaters import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP

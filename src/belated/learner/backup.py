@@ -147,6 +147,14 @@ def as_backup(function: Backup | Function) -> Backup:
     return function if isinstance(function, Backup) else Backup(function, compiled=False)
 
 
+def is_built_in(part: Any) -> bool:
+    """Return whether the function of a `Backup` or a `Trigger` is one of this package.
+
+    Its two forms, compiled and plain Python, give the same bits.
+    """
+    return bool(part.function.__module__.startswith("belated."))
+
+
 @inlined
 def cap(stage: Stage) -> float:
     """Return H' + 1, the largest possible sum of rewards from the step of `stage` on."""

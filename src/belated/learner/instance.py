@@ -10,11 +10,10 @@ import numpy as np
 from belated.check import check_integer, check_range
 from belated.compiled import JIT, as_plain
 from belated.compiled.budget import UNLIMITED
-from belated.episode import Ints, Policy
+from belated.episode import Ints, Policy, Shape
 from belated.learner import background
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import NO_RULE, check_plan
-from belated.learner.counts import to_dense
 from belated.learner.feedback import Feedback, concatenate
 from belated.learner.own_functions import rehearse, unrehearsed
 from belated.learner.planning.loops import Form, plain_loops
@@ -27,6 +26,7 @@ from belated.learner.state import (
     PLAN_DUE,
     PLANS,
     SINCE_PLAN,
+    Counts,
     LearnerRecord,
     LearnerState,
     configure,
@@ -394,3 +394,17 @@ def _array_bytes(record: Any) -> int:
     if isinstance(record, np.ndarray):
         return record.nbytes
     return sum(map(_array_bytes, record)) if isinstance(record, tuple) else 0
+
+
+def to_dense(shape: Shape, counts: Counts) -> tuple[Ints, Ints]:
+    """Return `counts` as dense arrays N' (stages, S, A) and M' (stages, S, A, S).
+
+    `shape` is the size of the problem. The number of stages is H, or 1 for pooled counts.
+    """
+    stages, S = counts.visits.shape
+    A = shape.actions
+    m = np.zeros((counts.n.size, S), np.int64)
+    for row in np.flatnonzero(counts.size):
+        block = slice(counts.start[row], counts.start[row] + counts.size[row])
+        m[row, counts.succ[block]] = counts.m[block]
+    return counts.n.reshape(stages, S, A).copy(), m.reshape(stages, S, A, S)

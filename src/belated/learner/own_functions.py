@@ -17,6 +17,7 @@ import numpy as np
 from numba.core.errors import NumbaError
 
 from belated.compiled import JIT
+from belated.learner.backup import is_built_in
 
 ADVICE: Final = (
     "A {kind} computes with numbers and creates no arrays or objects. Without @bl.{kind} it runs "
@@ -39,14 +40,6 @@ HIGHLIGHT: Final = re.compile(r"\x1b\[[0-9;]*m")
 
 class CompilationError(TypeError):
     """Exception raised because a backup or a trigger fails or does not compile."""
-
-
-def is_built_in(part: Any) -> bool:
-    """Return whether the function of a `Backup` or a `Trigger` is one of this package.
-
-    Its two forms, compiled and plain Python, give the same bits.
-    """
-    return part.compiled and part.function.__module__.startswith("belated.")
 
 
 def compilation_error(

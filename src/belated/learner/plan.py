@@ -9,10 +9,9 @@ from belated.check import check_integer
 from belated.episode import Ints, Shape
 from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import BaseAlgorithm, Plan, Planner, check_plan
-from belated.learner.counts import from_dense
 from belated.learner.instance import Instance
 from belated.learner.problem import LearningProblem
-from belated.learner.state import empty_state
+from belated.learner.state import Counts, add, empty_counts, empty_state, with_room
 from belated.learner.updaters.active import Active
 from belated.shape import Allowed
 
@@ -138,3 +137,41 @@ def _integers(name: str, values: ArrayLike) -> Ints:
     for wrong in array[~valid][:1]:
         raise ValueError(f"{name} must be whole numbers of at least 0, got {wrong}.")
     return array.astype(np.int64)
+
+
+def from_dense(shape: Shape, transitions: Ints) -> Counts:
+    """Return sparse counts with the values of a dense array.
+
+    Parameters
+    ----------
+    shape : Shape
+        Size of the problem.
+    transitions : Ints
+        M', of shape (H, S, A, S), or (S, A, S) for pooled counts.
+
+    Returns
+    -------
+    Counts
+        The same counts in sparse form.
+
+    Raises
+    ------
+    ValueError
+        If `transitions` has another shape, or contains anything but integers of at least 0.
+    """
+    S, A = shape.states, shape.actions
+    expected = (S, A, S) if transitions.ndim == 3 else (shape.horizon, S, A, S)
+    if transitions.shape != expected or transitions.dtype.kind not in "iu":
+        raise ValueError(
+            f"transitions must be integers of shape {expected}, got {transitions.dtype} of shape "
+            f"{transitions.shape}."
+        )
+    if transitions.min() < 0:
+        raise ValueError(f"transitions must be at least 0, got {transitions.min()}.")
+    counts = empty_counts(shape, 1 if transitions.ndim == 3 else shape.horizon)
+    table = transitions.reshape(-1, S)
+    for row, y in np.argwhere(table > 0):
+        stage, state = divmod(int(row) // A, S)
+        counts = with_room(counts, 1)
+        add(counts, int(row), stage, state, int(y), int(table[row, y]))
+    return counts

@@ -15,9 +15,8 @@ from belated.check import check_finite, check_like, check_range, check_same_size
 from belated.episode import Shape
 from belated.learner.bases import BASES
 from belated.learner.bases.base import BaseAlgorithm, Planner
-from belated.learner.counts import Counts
 from belated.learner.problem import LearningProblem
-from belated.learner.state import PLAN_DUE, LearnerState, empty_state
+from belated.learner.state import PLAN_DUE, Counts, LearnerState, empty_state
 from belated.learner.updaters import UPDATERS
 from belated.learner.updaters.updater import Updater
 from belated.options import LearnerOptions, option_values

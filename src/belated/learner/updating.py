@@ -6,7 +6,6 @@ plan becomes due when the count of a row has grown by a given factor since the l
 
 from belated.compiled import dereference, inlined, kernel, reference
 from belated.episode import Floats, Ints
-from belated.learner.counts import add, has_room
 from belated.learner.exploration import count_visit
 from belated.learner.planning.loops import Loops
 from belated.learner.planning.rows import plan_rows
@@ -21,6 +20,8 @@ from belated.learner.state import (
     Config,
     LearnerRecord,
     LearnerState,
+    add,
+    has_room,
 )
 from belated.learner.updaters.lazy import has_grown
 from belated.theory.compiled import alpha_for

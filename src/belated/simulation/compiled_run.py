@@ -12,10 +12,9 @@ from belated.compiled.budget import UNLIMITED
 from belated.delays.laws import longest_delay
 from belated.episode import Floats, Ints
 from belated.exact.values import as_mask, model_of, optimal_table, predecessors
-from belated.learner.backup import as_backup
+from belated.learner.backup import as_backup, is_built_in
 from belated.learner.own_functions import (
     REHEARSED_PLANS,
-    is_built_in,
     rehearse,
     unrehearsed,
 )
@@ -27,7 +26,7 @@ from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import DRAWS
 from belated.notice import announce_compilation
 from belated.simulation import engine
-from belated.simulation.compiled_queue import enlarge
+from belated.simulation.engine import enlarge
 from belated.simulation.run import CheckpointReporter, OnCheckpoint, Run, make_run
 from belated.theory import missing, owners
 
@@ -265,7 +264,9 @@ class Player:
             v_star=self.v_star,
             selector=self.selector,
         )
-        if own := unrehearsed({"backup": problem.backup_rule.backup, "trigger": rule.trigger}):
+        parts = {"backup": problem.backup_rule.backup, "trigger": rule.trigger}
+        built_in = all(map(is_built_in, parts.values()))
+        if not built_in and (own := unrehearsed(parts)):
             with rehearse(own, REHEARSED_PLANS):
                 self._rehearse(config, options, rule.trigger, labels, delays)
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
@@ -273,7 +274,7 @@ class Player:
         alphas = np.zeros(episodes if config.auto_alpha else 0)
         record = LearnerRecord(config, run.learner)
         trigger, rows = rule.trigger, record.state.table.q.size
-        form = Form(problem.backup_rule, rows, engine.advance, built_in=is_built_in(trigger))
+        form = Form(problem.backup_rule, rows, engine.advance, built_in=built_in)
         done = 0
         block = 32
         while done < episodes:

@@ -27,9 +27,9 @@ from belated.compiled import (
 )
 from belated.compiled.cache import has_code
 from belated.episode import Floats
-from belated.learner.backup import Backup, Pair, Row, Stage, as_backup
+from belated.learner.backup import Backup, Pair, Row, Stage, as_backup, is_built_in
 from belated.learner.bases.base import BackupRule, no_absorb, no_plan
-from belated.learner.own_functions import compilation_error, is_built_in
+from belated.learner.own_functions import compilation_error
 from belated.learner.state import Config, LearnerRecord, LearnerState
 
 types: Any = numba.types

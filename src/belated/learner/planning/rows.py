@@ -16,7 +16,6 @@ import math
 
 from belated.compiled import dereference, inlined, kernel
 from belated.learner.backup import READS_BEST
-from belated.learner.counts import Counts
 from belated.learner.planning.greedy import (
     choose_actions,
     maximise,
@@ -29,6 +28,7 @@ from belated.learner.state import (
     NEXT_STEP,
     WHOLE,
     Config,
+    Counts,
     LearnerRecord,
     LearnerState,
     Scratch,
