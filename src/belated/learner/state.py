@@ -220,7 +220,7 @@ class Config(NamedTuple):
     seed: np.uint64  # seed of the learner
     instance: int  # number of the instance
     fixed: Floats  # (H, S * A) values that are not computed, else NaN; see Shape.fixed_values
-    terminal: Bools  # (S) mask of the states in which an episode ends; empty if there are none
+    terminal: Bools  # (S) mask of the states in which an episode ends
 
 
 class PlanTable(NamedTuple):
@@ -374,7 +374,6 @@ def empty_state(problem: LearningProblem) -> LearnerState:
 def configure(problem: LearningProblem, instance: int) -> Config:
     """Return the configuration of instance number `instance` of a learner of `problem`."""
     base, updater = problem.algorithm, problem.updater
-    S = problem.shape.states
     auto = updater.lazy_alpha() == "auto"
     terms = np.zeros(0)
     if auto:
@@ -406,7 +405,7 @@ def configure(problem: LearningProblem, instance: int) -> Config:
         seed=np.uint64(problem.seed),
         instance=instance,
         fixed=problem.shape.fixed_values,
-        terminal=problem.shape.is_terminal[: S if problem.shape.terminal else 0].copy(),
+        terminal=problem.shape.is_terminal.copy(),
     )
 
 
@@ -418,3 +417,10 @@ def with_room_for(state: LearnerState, steps: int) -> LearnerState:
         room = np.zeros((capacity + steps, width))
         own = own._replace(queue=np.concatenate((own.queue, room)))
     return state._replace(counts=with_room(state.counts, steps), own=own)
+
+
+@inlined
+def row_of(config: Config, counts: Counts, h: int, s: int, a: int) -> int:
+    """Return the row of the `counts` for action `a` in state `s` at step `h`."""
+    stage = 0 if counts.visits.shape[0] == 1 else h
+    return int((stage * counts.visits.shape[1] + s) * config.actions + a)

@@ -22,6 +22,7 @@ from belated.learner.state import (
     LearnerState,
     add,
     has_room,
+    row_of,
 )
 from belated.learner.updaters.lazy import has_grown
 from belated.theory.compiled import alpha_for
@@ -41,9 +42,8 @@ def absorb_transition(config: Config, state: LearnerState, h: int, s: int, a: in
     h, s, a, y : int
         Step, state, action and next state.
     """
-    S, A = state.table.actions.shape[1], config.actions
     stage = 0 if state.counts.visits.shape[0] == 1 else h
-    row = (stage * S + s) * A + a
+    row = row_of(config, state.counts, h, s, a)
     add(state.counts, row, stage, s, y, 1)
     put(state.touched, stage, row)
 
@@ -81,19 +81,17 @@ def absorb_delayed(
     reward : float
         Observed reward; ignored if rewards are known.
     """
-    S, A = state.table.actions.shape[1], config.actions
-    stage = 0 if state.counts.visits.shape[0] == 1 else h
-    row = (stage * S + s) * A + a
+    row = row_of(config, state.counts, h, s, a)
     if config.unknown_rewards:
         add_reward(state.reward_sums, row, reward)
-        put(state.new_rewards, stage, row)
+        put(state.new_rewards, 0 if state.counts.visits.shape[0] == 1 else h, row)
     n = state.reward_sums.n[row] if config.late_rewards else state.counts.n[row]
     if has_grown(n, state.epoch_counts[row], state.alpha[0]):
         state.numbers[PLAN_DUE] = 1
     if state.exploration.visits.size > 0:
         count_visit(state.exploration, config.fixed, h, s, a, state.changed)
     if config.stepwise:
-        known = state.rewards[h, s * A + a]
+        known = state.rewards[h, s * config.actions + a]
         loops.absorb(pointer, row, y, reward if config.unknown_rewards else known)
 
 

@@ -34,6 +34,7 @@ from belated.learner.state import (
     LearnerState,
     empty_state,
     has_room,
+    row_of,
 )
 from belated.learner.updaters.trigger import Callback, TriggerCall
 from belated.learner.updaters.updater import Arrival
@@ -287,17 +288,13 @@ def send(
     delay : int
         Delay of this feedback, in episodes.
     """
-    S = run.learner.table.actions.shape[1]
-    A = config.actions
     H = run.actions.size
     queue = run.queue
     steps = queue.actions.shape[1]
     first = piece * steps
     if k + delay >= last:
-        pooled = run.learner.counts.visits.shape[0] == 1
         for h in range(first, min(first + steps, length)):
-            row = ((0 if pooled else h) * S + run.states[h]) * A + run.actions[h]
-            run.dropped[row] += 1
+            run.dropped[row_of(config, run.learner.counts, h, run.states[h], run.actions[h])] += 1
         return
     slot = push(queue, k if steps == H else k * H + piece, k + delay)
     for j in range(steps):
@@ -323,7 +320,7 @@ def receive(loops: Loops, pointer: LearnerRecord, config: Config, run: RunState,
     # Add its steps to the learner state.
     first = 0 if steps == H else number % H
     for j in range(steps):
-        if is_terminal(config.terminal, queue.states[slot, j]):
+        if config.terminal[queue.states[slot, j]]:
             break
         s = int(queue.states[slot, j])
         a = int(queue.actions[slot, j])
@@ -333,7 +330,8 @@ def receive(loops: Loops, pointer: LearnerRecord, config: Config, run: RunState,
         reward = queue.rewards[slot, j] if config.unknown_rewards else 0.0
         absorb_delayed(loops, pointer, config, learner, first + j, s, a, y, reward)
         if run.new_rows.size > 0:
-            note_row(config, run, first + j, s, a)
+            run.new_rows[run.tally[NEW_ROWS]] = row_of(config, learner.counts, first + j, s, a)
+            run.tally[NEW_ROWS] += 1
     run.tally[ARRIVED] += 1
     # Count the episode as observed if all of its feedback has arrived.
     episode = number if steps == H else number // H
@@ -344,33 +342,6 @@ def receive(loops: Loops, pointer: LearnerRecord, config: Config, run: RunState,
     run.tally[MISSING] -= 1
     if learner.numbers.size > OWN and episode > run.tally[PLANNED]:
         learner.numbers[OWN] += 1
-
-
-@inlined
-def is_terminal(terminal: Bools, s: int) -> bool:
-    """Return whether an episode ends in state `s`; see `Config.terminal`."""
-    return terminal.size > 0 and terminal[s]
-
-
-@inlined
-def note_row(config: Config, run: RunState, h: int, s: int, a: int) -> None:
-    """Append the row of a step that has arrived to the list that the trigger reads.
-
-    Parameters
-    ----------
-    config : Config
-        Configuration of the learner.
-    run : RunState
-        State of the run, changed in place. The list has free capacity, since it can hold the rows
-        of a full queue.
-    h, s, a : int
-        Step, state and action.
-    """
-    S = run.learner.table.actions.shape[1]
-    A = config.actions
-    stage = 0 if run.learner.counts.visits.shape[0] == 1 else h
-    run.new_rows[run.tally[NEW_ROWS]] = (stage * S + s) * A + a
-    run.tally[NEW_ROWS] += 1
 
 
 @inlined
@@ -452,7 +423,7 @@ def play(config: Config, truth: Truth, run: RunState, label: int, draws_rewards:
     s = draw(truth.start_cum, 0, S, uniform(config.seed, START, label, 0))
     run.states[0] = s
     for h in range(H):
-        if is_terminal(config.terminal, s):
+        if config.terminal[s]:
             run.states[h:] = s
             return h
         a = int(run.learner.table.actions[h, s])
