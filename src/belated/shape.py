@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import check_integer
+from belated.check import SCALE_REWARDS, check_integer
 
 Allowed = Mapping[int, Collection[int]] | ArrayLike | None
 """Type of the argument `allowed` of `Shape`: a map from each restricted state to its allowed
@@ -164,6 +164,32 @@ class Shape:
         allowed = np.take_along_axis(self.allowed, actions[..., None].astype(np.int64), axis=2)
         for step, state in np.argwhere(~allowed[..., 0] & ~self.is_terminal)[:1].tolist():
             self.check_action(name, step, state, int(actions[step, state]))
+
+    def check_rewards(self, rewards: ArrayLike) -> NDArray[np.float64]:
+        """Return `rewards` as a new array of shape (H, S, A), or (1, S, A) if given as (S, A).
+
+        Raises TypeError or ValueError unless `rewards` has shape (H, S, A) or (S, A) and consists
+        of numbers in [0, 1], which are 0 in terminal states.
+        """
+        try:
+            values = np.array(rewards, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise TypeError("rewards must be a rectangular array of numbers.") from None
+        if values.shape not in (self.table, self.table[1:]):
+            raise ValueError(
+                f"rewards must have shape (H, S, A) = {self.table} or (S, A) = {self.table[1:]}, "
+                f"got {values.shape}."
+            )
+        for at in np.argwhere(~((values >= 0) & (values <= 1)))[:1].tolist():
+            raise ValueError(
+                f"rewards must lie in [0, 1], got {values[tuple(at)]} at {at}; {SCALE_REWARDS}."
+            )
+        for at in np.argwhere(values * self.is_terminal[:, None])[:1].tolist():
+            raise ValueError(
+                f"rewards must be 0 in terminal states, got {values[tuple(at)]} at {at}; give the "
+                "reward to the step that leads there."
+            )
+        return values.reshape(-1, *self.table[1:])
 
     def _key(self) -> tuple[object, ...]:
         mask = None if self.allowed is None else self.allowed.tobytes()

@@ -59,7 +59,7 @@ def test_transitions_of_a_terminal_state_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"terminal": [1, 2]}, r"^The rewards of the terminal state 1 must be 0, got 0\.4 for "),
+        ({"terminal": [1, 2]}, r"^rewards must be 0 in terminal states, got 0\.4 at \[1, "),
         ({"start": 2}, r"^start must not be the terminal state 2, got 2\.$"),
         ({"start": [0.5, 0, 0.5]}, r"^start must not be the terminal state 2, got \["),
         ({"allowed": {1: []}}, r"^allowed must contain an action for state 1 at step 0"),

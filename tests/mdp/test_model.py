@@ -148,15 +148,15 @@ def staged(h, entry):
         ),
         (
             {"rewards": [[0.0], [1.5]]},
-            r"^The reward of state 1, action 0 must lie in \[0, 1\], got 1\.5; map rewards ",
+            r"^rewards must lie in \[0, 1\], got 1\.5 at \[1, 0\]; map rewards ",
         ),
         (
             {"rewards": [[[0.0], [1.0]], [[0.0], [np.nan]], [[0.0], [1.0]]]},
-            r"^The reward of stage 1, state 1, action 0 must lie .*, got nan; map rewards ",
+            r"^rewards must lie .*, got nan at \[1, 1, 0\]; map rewards ",
         ),
         (
             {"rewards": np.zeros((2, 2, 1))},
-            r"^rewards must have shape \(S, A\) = \(2, 1\) or \(H, S, A\) = \(3, 2, 1\), "
+            r"^rewards must have shape \(H, S, A\) = \(3, 2, 1\) or \(S, A\) = \(2, 1\), "
             r"got \(2, 2, 1\)\.$",
         ),
         ({"start": 2}, r"^start must be in 0 \.\. 1, got 2\.$"),

@@ -6,9 +6,8 @@ from functools import cached_property
 from typing import Any, SupportsIndex
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from belated.check import SCALE_REWARDS, check_integer, did_you_mean, similar
+from belated.check import check_integer, did_you_mean, similar
 from belated.episode import Floats, Shape
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import NO_RULE, BackupRule, BaseAlgorithm, Planner
@@ -103,7 +102,10 @@ class LearningProblem(LearnerOptions):
             )
         if self.shape.is_restricted and self.algorithm.planner is not None:
             check_planner(self.algorithm.planner)
-        rewards = None if unknown else check_rewards(self.rewards, self.shape)
+        rewards = None
+        if not unknown:
+            mean = self.shape.check_rewards(self.rewards)
+            rewards = np.broadcast_to(mean, self.shape.table).copy()
         object.__setattr__(self, "rewards", rewards)
         object.__setattr__(self, "episodes", check_integer("episodes", self.episodes, 1))
         object.__setattr__(self, "seed", check_seed(self.seed))
@@ -223,32 +225,3 @@ def choose_shape(
     if missing:
         raise TypeError(f"Give shape, or states, actions and horizon; missing: {missing}.")
     return Shape(**numbers)  # type: ignore[arg-type]
-
-
-def check_rewards(rewards: ArrayLike, shape: Shape) -> Floats:
-    """Check known mean `rewards` and return them as an array of shape (H, S, A).
-
-    `shape` is the size of the problem. Raises TypeError or ValueError unless `rewards` has shape
-    (H, S, A) or (S, A) and consists of numbers in [0, 1], which are 0 in terminal states.
-    """
-    try:
-        values = np.asarray(rewards, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError("rewards must be a rectangular array of numbers.") from None
-    if values.shape not in (shape.table, shape.table[1:]):
-        raise ValueError(
-            f"rewards must have shape (H, S, A) = {shape.table} or (S, A) = {shape.table[1:]}, "
-            f"got {values.shape}."
-        )
-    outside = np.argwhere(~((values >= 0) & (values <= 1)))
-    if outside.size:
-        at = tuple(int(i) for i in outside[0])
-        raise ValueError(
-            f"rewards must lie in [0, 1], got {values[at]} at {list(at)}; {SCALE_REWARDS}."
-        )
-    for at in np.argwhere(values * shape.is_terminal[:, None])[:1].tolist():
-        raise ValueError(
-            f"rewards must be 0 in terminal states, got {values[tuple(at)]} at {at}; give the "
-            "reward to the step that leads there."
-        )
-    return np.broadcast_to(values, shape.table).copy()

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import SCALE_REWARDS, check_integer
+from belated.check import check_integer
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
 from belated.html import describe
@@ -307,7 +307,7 @@ class MDP:
             succ=(flat % S).astype(np.int32),
             prob=prob,
             cum=cum,
-            rewards=_check_rewards(shape, rewards),
+            rewards=shape.check_rewards(rewards),
             start=first,
             start_cum=first_cum,
             reward_draws=reward_draws,
@@ -556,31 +556,6 @@ def _close(shape: Shape, homogeneous: bool, flat: Ints, prob: Floats) -> tuple[I
     loops = np.flatnonzero(terminal | (empty & ~usable.ravel()))
     flat = np.concatenate([flat, loops * S + state[loops]])
     return flat, np.concatenate([prob, np.ones(loops.size)])
-
-
-def _check_rewards(shape: Shape, rewards: Floats) -> Floats:
-    """Return mean `rewards` with shape (1, S, A) or (H, S, A) after checking them.
-
-    Raises ValueError if the shape is wrong, or if a reward is outside [0, 1] or is not 0 in a
-    terminal state.
-    """
-    if rewards.shape not in (shape.table, shape.table[1:]):
-        raise ValueError(
-            f"rewards must have shape (S, A) = {shape.table[1:]} "
-            f"or (H, S, A) = {shape.table}, got {rewards.shape}."
-        )
-    for row in np.flatnonzero(~((rewards >= 0) & (rewards <= 1)))[:1]:
-        raise ValueError(
-            f"The reward of {_format_row(shape, rewards.ndim == 2, row)} must lie in [0, 1], "
-            f"got {rewards.flat[row]}; {SCALE_REWARDS}."
-        )
-    table = rewards.reshape(-1, *shape.table[1:])
-    for _, s, a in np.argwhere(table * shape.is_terminal[:, None])[:1]:
-        raise ValueError(
-            f"The rewards of the terminal state {s} must be 0, got {table[:, s, a].max()} for "
-            f"action {a}; give the reward to the step that leads there."
-        )
-    return table
 
 
 def start_distribution(S: int, start: int | ArrayLike) -> tuple[Floats, Floats]:
