@@ -142,32 +142,9 @@ def _integers(name: str, values: ArrayLike) -> Ints:
 def from_dense(shape: Shape, transitions: Ints) -> Counts:
     """Return sparse counts with the values of a dense array.
 
-    Parameters
-    ----------
-    shape : Shape
-        Size of the problem.
-    transitions : Ints
-        M', of shape (H, S, A, S), or (S, A, S) for pooled counts.
-
-    Returns
-    -------
-    Counts
-        The same counts in sparse form.
-
-    Raises
-    ------
-    ValueError
-        If `transitions` has another shape, or contains anything but integers of at least 0.
+    `transitions` are M', whole numbers of shape (H, S, A, S), or (S, A, S) for pooled counts.
     """
     S, A = shape.states, shape.actions
-    expected = (S, A, S) if transitions.ndim == 3 else (shape.horizon, S, A, S)
-    if transitions.shape != expected or transitions.dtype.kind not in "iu":
-        raise ValueError(
-            f"transitions must be integers of shape {expected}, got {transitions.dtype} of shape "
-            f"{transitions.shape}."
-        )
-    if transitions.min() < 0:
-        raise ValueError(f"transitions must be at least 0, got {transitions.min()}.")
     counts = empty_counts(shape, 1 if transitions.ndim == 3 else shape.horizon)
     table = transitions.reshape(-1, S)
     for row, y in np.argwhere(table > 0):

@@ -48,16 +48,14 @@ def minimax_grid(episodes: int) -> tuple[int, ...]:
     """
     K = check_integer("episodes", episodes, 1)
     batches = max(1, math.ceil(math.log2(math.log2(K))) + 1) if K > 2 else 1
-    return tuple(_ceil_root(K, 2**m) for m in range(1, batches + 1))
+    return tuple(_ceil_root(K, m) for m in range(1, batches + 1))
 
 
-def _ceil_root(K: int, n: int) -> int:
-    """Return ceil(K^(1 - 1/n)), the smallest t with t^n >= K^(n - 1)."""
-    t = max(1, round(float(K) ** (1 - 1 / n)))
-    while t**n >= K ** (n - 1) and t > 1:
-        t -= 1
-    while t**n < K ** (n - 1):
-        t += 1
+def _ceil_root(K: int, m: int) -> int:
+    """Return ceil(K^(1 - 2^-m)), by m square roots of K^(2^m - 1)."""
+    t = K ** (2**m - 1)
+    for _ in range(m):
+        t = math.isqrt(t - 1) + 1  # rounded up, which is exact for nested roots
     return t
 
 
