@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from belated.ledger import Corrected, Feedback, Ledger, Opened, Part, ProblemSpec, Recorded
+from belated.ledger import Corrected, Event, Feedback, Ledger, Opened, Part, ProblemSpec, Recorded
+from belated.ledger.events import EXCLUDING_KINDS, Exclusions
+from belated.online.fold import Fold
 from belated.online.learner_factory import build_learner
 
 H, S, A = 3, 4, 2
@@ -66,6 +68,23 @@ class History:
     def publish_first(self) -> None:
         """Version 1, so that episodes can be opened where there is no host."""
         self.ledger.publish(self.problem, build_learner(self.spec).policy, version=1)
+
+    @property
+    def events(self) -> list[Event]:
+        """All events so far."""
+        return list(self.ledger.events(self.problem))
+
+    @property
+    def exclusions(self) -> Exclusions:
+        """The events that corrections and withdrawals so far exclude."""
+        return Exclusions(self.ledger.events(self.problem, kinds=EXCLUDING_KINDS))
+
+    def fold(self) -> Fold:
+        """Fold all events from nothing."""
+        fold = Fold(self.spec, self.exclusions)
+        for event in self.events:
+            fold.apply(event)
+        return fold
 
     def open(self, count: int = 1, *, subject: str | None = None) -> list[str]:
         """Open episodes; returns their ids."""

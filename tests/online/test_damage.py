@@ -20,9 +20,10 @@ from belated.learner.learner import Learner
 from belated.ledger import Ledger, Lost, schema
 from belated.ledger.schema import canonical, digest
 from belated.online.fold import Fold
-from belated.online.follower import Follower
-from belated.online.host import Failure, Host
+from belated.online.host import Host
+from belated.online.learner_cache import Follower
 from belated.online.snapshot_codec import decode_state, encode_state
+from belated.online.status import Failure
 from belated.online.verify import verify
 from combinations import FULL
 from histories import H, History, S, make_spec
@@ -155,7 +156,7 @@ def test_a_snapshot_whose_lost_episodes_are_not_in_flight_is_rejected(memory: Le
     [episode] = history.open(1)
     memory.append([Lost(episode, "why")])
     state = Follower(memory, history.known).catch_up().snapshot()
-    assert Fold.restore(history.spec, state).lost == 1
+    assert len(Fold.restore(history.spec, state).lost) == 1
     for lost, reason in (
         (["x", 1], "lost episode must be in flight"),
         ([episode, 2], "must lie in 0 .. 1"),

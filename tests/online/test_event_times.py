@@ -11,6 +11,7 @@ from belated.online.fold import Fold
 from belated.online.history import MICROSECONDS_PER_SECOND as SECOND
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, encode_state
+from belated.online.status import ProblemStatus
 from histories import History, anything, make_spec
 from snapshots import same
 
@@ -69,8 +70,8 @@ def test_an_imported_episode_is_as_old_as_its_event_time_says(memory: Ledger) ->
     history.open_at(JANUARY)
     history.open_at(None)
     fold = history.fold()
-    assert fold.opened_at == [JANUARY, NOW]
-    assert fold.recorded_at == [NOW, NOW]
+    status = ProblemStatus.of(fold)
+    assert (status.opened_at, status.recorded_at) == ([JANUARY, NOW], [NOW, NOW])
 
 
 def test_a_delay_lasts_from_event_time_to_event_time(memory: Ledger) -> None:
@@ -129,7 +130,7 @@ def test_impossible_times_give_no_negative_delay_and_no_future(
     history.tick()
     fold = history.fold()
     view = fold.history.view()
-    assert max(fold.opened_at) <= NOW
+    assert max(ProblemStatus.of(fold).opened_at) <= NOW
     assert view.times.starts[-1] <= NOW
     assert view.times.columns["returned"].sum() == 1
     assert view.times.columns["longest"].max() >= 0

@@ -13,9 +13,9 @@ from belated.online.history import (
     TIME_COLUMNS,
     Histogram,
     History,
-    Return,
 )
 from belated.online.history import MICROSECONDS_PER_SECOND as SECOND
+from belated.online.in_flight import OpenEpisode
 from belated.online.snapshot_codec import decode_state, encode_state
 from snapshots import same
 
@@ -148,7 +148,8 @@ def test_the_history_of_a_problem_survives_a_wrong_clock() -> None:
     for number, time in enumerate(steady(300)):
         wrong = 20 * YEAR if number == 200 else 0
         history.add_opening(time, 1, recorded_at=time + wrong)
-    history.add_return(Return(NOW, NOW + YEAR, NOW, NOW + SECOND, 1, 1, 0.5))
+    episode = OpenEpisode(1, NOW, NOW, 1, 1, NOW + YEAR, 0.5)
+    history.add_return(episode, recorded_at=NOW + SECOND, episodes=1)
     history.add_opening(NOW, 1, recorded_at=NOW)
     view = history.view()
     assert (view.times.outside, view.arrivals.outside) == (

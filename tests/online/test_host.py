@@ -13,14 +13,11 @@ import sqlalchemy as sa
 from belated.learner.learner import Learner
 from belated.ledger import Corrected, Feedback, Ledger, Part
 from belated.ledger.databases import LOCK_TIMEOUT, describe_outage
-from belated.ledger.events import Exclusions, NewEvent, Tick
+from belated.ledger.events import NewEvent, Tick
 from belated.ledger.policies import encode_policy
 from belated.ledger.store import OUTAGES
-from belated.online.fold import Fold
-from belated.online.follower import read_excluding_events
-from belated.online.host import Host
-from belated.online.lock import DatabaseLock, FileLock, create_lock
-from belated.online.serving import Serving
+from belated.online.host import DatabaseLock, FileLock, Host, create_lock
+from belated.online.served_version import Serving
 from belated.online.status import ProblemStatus
 from belated.online.verify import verify
 from histories import History, make_spec
@@ -46,10 +43,7 @@ def newest_sha(history: History) -> str:
 
 def fold_sha(history: History) -> str:
     """The digest of the policy that the events come to, folded from nothing."""
-    fold = Fold(history.spec, Exclusions(read_excluding_events(history.ledger, history.problem)))
-    for event in history.ledger.events(history.problem):
-        fold.apply(event)
-    return encode_policy(fold.policy).sha
+    return encode_policy(history.fold().policy).sha
 
 
 @pytest.fixture

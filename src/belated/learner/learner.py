@@ -56,7 +56,6 @@ from belated.options import (
 from belated.shape import Allowed
 from belated.survival.estimate import DelayEstimate, estimate_from_counts
 from belated.survival.records import DelayRecords
-from belated.theory.missing import psi
 
 F = TypeVar("F", Episode, Step)
 
@@ -236,17 +235,18 @@ class Learner:
         returned = np.repeat([True, False], [back.size, ages.size])
         return DelayRecords({"episodes": np.concatenate([back, ages])}, returned)
 
-    def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
-        """Return the mean delay in episodes, and the bound ψ of all S_k that follows from it.
+    def mean_delay_without(self, lost: Iterable[int]) -> float:
+        """Return the mean delay in episodes, where the delay of a lost episode ends with its loss.
 
-        ψ bounds the number of episodes in flight at the start of every episode (Lemma 1). The delay
-        of a lost episode ends when the episode is lost. `lost` contains, for each lost episode, the
-        number of episodes that had been started at that time.
+        `lost` contains, for each lost episode, the number of episodes that had been started at that
+        time.
         """
-        mean_delay = self._register.mean_delay(lost)
-        problem = self._problem
-        bound = psi(mean_delay, problem.episodes, problem.algorithm.failure_probability)
-        return mean_delay, bound
+        return self._register.mean_delay(lost)
+
+    @property
+    def failure_probability(self) -> float:
+        """Probability delta in the formulas of the base."""
+        return self._problem.algorithm.failure_probability
 
     @property
     def nbytes(self) -> int:
@@ -300,7 +300,7 @@ class Learner:
             np.sum([instance.delayed_counts for instance in self._instances], axis=0),
             begun=self._register.begun,
             observed=self.observed,
-            mean_delay=self.mean_delay_and_psi(lost.values())[0],
+            mean_delay=self.mean_delay_without(lost.values()),
             lateness=self.lateness,
             held=self._register.held.rows(self.shape, self._problem.count_stages),
             held_complete=self._register.held.complete,
@@ -530,14 +530,16 @@ class Learner:
                 stacklevel=stacklevel,
             )
 
-    def absorb(self, feedback: list[Feedback], *, now_us: int = 0) -> bool:
+    def absorb(self, feedback: list[Feedback], *, now_us: int = 0, checked: bool = False) -> bool:
         """Process `feedback` of any kind as one batch and return whether the policy has changed.
 
         If any item is invalid, ValueError is raised and the learner is unchanged. Steps in terminal
         states are ignored. `now_us` is the current time in microseconds since 1970 (UTC), for
-        updaters that depend on it.
+        updaters that depend on it. Pass `checked` only if the types, lengths and ranges of all
+        arrays have been checked.
         """
-        check_feedback(feedback, self.shape)
+        if not checked:
+            check_feedback(feedback, self.shape)
         return self._absorb(feedback, now_us)
 
     def _absorb(self, feedback: list[Feedback], now_us: int = 0) -> bool:

@@ -13,12 +13,13 @@ arrival of its last feedback.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from belated.check import check_integer, check_range
 from belated.episode import Floats
+from belated.online.in_flight import OpenEpisode
 from belated.survival.duration_counts import DurationCounts
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
@@ -247,26 +248,6 @@ class HistoryView:
     and feedback happened."""
 
 
-class Return(NamedTuple):
-    """Episode whose feedback is complete, as an entry of the history."""
-
-    opened_at: int
-    """Time at which the episode was opened, in microseconds since 1970 (UTC)."""
-    returned_at: int
-    """Latest time at which feedback of the episode originated, in microseconds since 1970 (UTC)."""
-    opening_recorded_at: int
-    """Time at which the opening was recorded, in microseconds since 1970 (UTC)."""
-    return_recorded_at: int
-    """Time at which the last feedback was recorded, in microseconds since 1970 (UTC)."""
-    episodes: int
-    """Delay in episodes: number of other episodes that were opened after the opening of this
-    episode and before the arrival of its last feedback."""
-    version: int
-    """Version of the policy that the episode followed."""
-    reward_sum: float
-    """Sum of the rewards of the episode, in the units of the problem."""
-
-
 class History:
     """Statistics of a problem: numbers of opened and returned episodes, delays, sums of rewards."""
 
@@ -304,20 +285,31 @@ class History:
         self.opened += 1
         return self.opened
 
-    def add_return(self, returned: Return) -> None:
-        """Add an episode whose feedback is complete to the statistics."""
+    def add_return(self, episode: OpenEpisode, *, recorded_at: int, episodes: int) -> None:
+        """Add an episode whose feedback is complete to the statistics.
+
+        Parameters
+        ----------
+        episode : OpenEpisode
+            The episode.
+        recorded_at : int
+            Time at which its last feedback was recorded, in microseconds since 1970 (UTC).
+        episodes : int
+            Delay in episodes: number of other episodes that were opened after the opening of this
+            episode and before the arrival of its last feedback.
+        """
         for histogram, start, end in (
-            (self._times, returned.opened_at, returned.returned_at),
-            (self._arrivals, returned.opening_recorded_at, returned.return_recorded_at),
+            (self._times, episode.opened_at, episode.last_feedback_at),
+            (self._arrivals, episode.recorded_at, recorded_at),
         ):
             # delays are not negative, even if a clock was wrong or was set back
             delay = max(end - start, 0) / MICROSECONDS_PER_SECOND
-            delays = {"delay": delay, "longest": delay, "episodes": returned.episodes}
+            delays = {"delay": delay, "longest": delay, "episodes": episodes}
             histogram.add(end, {"returned": 1, **delays})
-        self._delays.add_one(max(returned.returned_at - returned.opened_at, 0))
-        earned = returned.reward_sum
+        self._delays.add_one(max(episode.last_feedback_at - episode.opened_at, 0))
+        earned = episode.reward_sum
         returns = {"earned": earned, "squares": earned * earned}
-        self._versions.add(returned.version, {"returned": 1, **returns})
+        self._versions.add(episode.version, {"returned": 1, **returns})
 
     def view(self) -> HistoryView:
         """Return a read-only copy of the history."""

@@ -9,6 +9,7 @@ A state consists of nested dicts and lists of numbers, texts, arrays, True, Fals
 
 import io
 import json
+from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, Final
 
@@ -23,8 +24,6 @@ Keys of a state must not begin with a dollar sign, so that they cannot be mistak
 TREE: Final = "tree"
 """Name of the archive entry with the JSON text of a state; the other entries are its arrays."""
 
-Arrays = list[NDArray[Any]]
-
 
 def encode_state(state: Any) -> bytes:
     """Return `state` encoded as bytes: a compressed archive in the format of NumPy's npz files.
@@ -33,13 +32,7 @@ def encode_state(state: Any) -> bytes:
     contains an object of a type that is not listed in the module docstring, or a key of a dict that
     is not a text or begins with a dollar sign.
     """
-    arrays: Arrays = []
-    text = json.dumps(_extract_arrays(state, arrays))
-    file = io.BytesIO()
-    named = {str(number): array for number, array in enumerate(arrays)}
-    tree = np.frombuffer(text.encode(), np.uint8)
-    np.savez_compressed(file, allow_pickle=False, **{TREE: tree}, **named)
-    return file.getvalue()
+    return _archive(state, np.savez_compressed)
 
 
 def decode_state(data: bytes) -> Any:
@@ -52,16 +45,20 @@ def decode_state(data: bytes) -> Any:
 
 
 def digest_state(state: Any) -> str:
-    """Return the SHA-256 digest of the uncompressed content of `state`."""
-    arrays: Arrays = []
-    total = sha256(json.dumps(_extract_arrays(state, arrays), sort_keys=True).encode())
-    for array in arrays:
-        total.update(f"{array.dtype.str}{array.shape}".encode())
-        total.update(np.ascontiguousarray(array).tobytes())
-    return total.hexdigest()
+    """Return the SHA-256 digest of `state`, which does not depend on its compression."""
+    return sha256(_archive(state, np.savez)).hexdigest()
 
 
-def _extract_arrays(part: Any, arrays: Arrays) -> Any:
+def _archive(state: Any, save: Callable[..., None]) -> bytes:
+    arrays: list[NDArray[Any]] = []
+    tree = np.frombuffer(json.dumps(_extract_arrays(state, arrays)).encode(), np.uint8)
+    named = {str(number): array for number, array in enumerate(arrays)}
+    file = io.BytesIO()
+    save(file, allow_pickle=False, **{TREE: tree}, **named)
+    return file.getvalue()
+
+
+def _extract_arrays(part: Any, arrays: list[NDArray[Any]]) -> Any:
     """Return a copy of `part`, an element of a state, with references in place of arrays.
 
     The arrays are appended to `arrays`; a reference holds the index of its array in that list.

@@ -9,12 +9,11 @@ import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.audit import check_policies, find_content_fault, find_event_fault
-from belated.ledger.events import Event, Exclusions
+from belated.ledger.events import EXCLUDING_KINDS, Event, Exclusions
 from belated.ledger.ledger import Ledger
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import Problem, ProblemSpec
 from belated.online.fold import FORMAT, Fold
-from belated.online.follower import read_excluding_events
 from belated.online.snapshot_codec import decode_state, digest_state
 
 
@@ -56,7 +55,7 @@ def verify(ledger: Ledger, problem: Problem) -> Verdict:
 
 def _verify(ledger: Ledger, problem: Problem, end: int) -> Verdict:
     verdict = Verdict(problem.name)
-    excluding = list(read_excluding_events(ledger, problem.id, upto=end))
+    excluding = list(ledger.events(problem.id, upto=end, kinds=EXCLUDING_KINDS))
     verdict.faults += check_policies(ledger.store, problem.id)
     published = (event.body for event in ledger.events(problem.id, upto=end, kinds=["published"]))
     versions = {body["tick"]: body for body in published}

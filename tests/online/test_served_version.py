@@ -5,7 +5,7 @@ import pytest
 
 import belated as bl
 from belated.ledger import Event, Ledger, Recorded
-from belated.online.serving import Serving, ServingState
+from belated.online.served_version import Serving, ServingState
 from histories import H, History, S, make_spec
 
 
@@ -107,7 +107,7 @@ def test_only_what_is_new_is_read(history: History, monkeypatch: pytest.MonkeyPa
 def test_policies_at_hand_are_not_without_number(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.online.serving.MAX_CACHED_POLICIES", 2)
+    monkeypatch.setattr("belated.online.served_version.MAX_CACHED_POLICIES", 2)
     tell(history, "1 2 3")
     serving = Serving(history.ledger)
     one = serving.policy(history.problem, 1)
