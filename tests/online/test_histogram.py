@@ -147,10 +147,10 @@ def test_the_history_of_a_problem_survives_a_wrong_clock() -> None:
     history = History()
     for number, time in enumerate(steady(300)):
         wrong = 20 * YEAR if number == 200 else 0
-        history.add_opening(time, 1, recorded_at=time + wrong)
+        history.add_opening(OpenEpisode(number, time, time + wrong, 1, number))
     episode = OpenEpisode(1, NOW, NOW, 1, 1, NOW + YEAR, 0.5)
     history.add_return(episode, recorded_at=NOW + SECOND, episodes=1)
-    history.add_opening(NOW, 1, recorded_at=NOW)
+    history.add_opening(episode)
     view = history.view()
     assert (view.times.outside, view.arrivals.outside) == (
         {"opened": 0, "returned": 1},

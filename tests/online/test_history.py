@@ -13,6 +13,7 @@ from belated.online.fold import Fold
 from belated.online.history import MAX_BINS, MICROSECONDS_PER_SECOND, HistogramView, HistoryView
 from belated.online.history import History as Counted
 from belated.online.host import Host
+from belated.online.in_flight import OpenEpisode
 from belated.online.learner_factory import build_learner
 from belated.online.status import ProblemStatus
 from combinations import FULL
@@ -241,7 +242,7 @@ def test_a_clock_that_is_set_back_makes_no_delay_negative(memory: Ledger, clock:
 def test_many_versions_share_a_bin() -> None:
     counted = Counted()
     for version in [2, *range(1, 601)]:
-        counted.add_opening(START, version, recorded_at=START)
+        counted.add_opening(OpenEpisode(1, START, START, version, 1))
     view = counted.view().versions
     assert (view.width, len(view), view.start) == (4, 150, 1)
     assert view.columns["opened"][:3].tolist() == [5, 4, 4]

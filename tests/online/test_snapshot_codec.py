@@ -66,11 +66,7 @@ def test_the_same_state_has_the_same_bytes() -> None:
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ({"a": (1, 2)}, "A part must be a number, text, list, dict, array or None, got (1, 2)."),
         ({"a": np.int64(3)}, "A part must be a number, text"),
-        ({1: 2}, "A key must be a text that does not begin with $, got 1."),
-        ({"$array": 0}, "A key must be a text that does not begin with $, got '$array'."),
-        ([np.array([object()])], "An array must be of numbers, got dtype object."),
     ],
 )
 def test_what_would_not_come_back_is_refused(state: Any, sentence: str) -> None:

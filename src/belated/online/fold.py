@@ -175,8 +175,10 @@ class Fold:
                 "Problem %s: episode %d was opened, but its bonuses are computed for episodes=%d.",
                 *(self.spec.name, self.spec.episodes + 1, self.spec.episodes),
             )
-        place = self.history.add_opening(opened_at, version, recorded_at=event.at)
-        self.in_flight[event.episode] = OpenEpisode(number, opened_at, event.at, version, place)
+        place = self.history.opened + 1
+        episode = OpenEpisode(number, opened_at, event.at, version, place)
+        self.in_flight[event.episode] = episode
+        self.history.add_opening(episode)
 
     def _queue(self, event: Event) -> None:
         if event in self.exclusions:

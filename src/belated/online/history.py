@@ -11,7 +11,7 @@ episodes is the number of episodes whose openings arrived between the opening of
 arrival of its last feedback.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeAlias
 
@@ -50,11 +50,11 @@ VERSION_COLUMNS: Final = ("opened", "returned", "earned", "squares")
 "earned" is the sum of the returns of returned episodes, and "squares" is the sum of the squares of
 these returns."""
 
-Bins: TypeAlias = dict[int, dict[str, float]]
-"""Map from the place of a bin to its columns; columns without entries are absent."""
-
 LARGEST: Final = ("longest",)
 """Columns in which a bin holds the largest of the numbers added to it; the others hold the sum."""
+
+Row: TypeAlias = tuple[float, ...]
+"""Content of a bin: one number for each column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +109,20 @@ class Histogram:
         self, columns: tuple[str, ...], width: int = 1, *, origin: int | None = None
     ) -> None:
         self._columns = columns
+        self._empty = tuple(-np.inf if name in LARGEST else 0.0 for name in columns)
         self._width = width
         self._origin = origin
         self._last = 0  # the key that was added last
-        self._bins: Bins = {}
+        self._bins: dict[int, Row] = {}
 
     def add(self, key: int, values: Mapping[str, float]) -> None:
         """Add one entry: combine `values` with the columns of the bin that contains `key`."""
         if self._origin is None:
             self._origin = key // self._width * self._width
         self._last = key
-        _combine(self._bins, (key - self._origin) // self._width, values)
+        columns = zip(self._columns, self._empty, strict=True)
+        row = [values.get(name, empty) for name, empty in columns]
+        self._combine(self._bins, (key - self._origin) // self._width, row)
         if len(self._bins) > MAX_STORED_BINS:
             self._width *= 2
             self._bins = self._merged(1, self._bins)
@@ -135,53 +138,48 @@ class Histogram:
         bins, width = self._merged(octaves, shown), self._width << octaves
         first = min(bins, default=0)
         places = range(first, max(bins) + 1) if bins else range(0)
-        columns = {
-            name: _column(name, [bins.get(place, {}) for place in places]) for name in self._columns
-        }
-        for column in columns.values():
-            column.setflags(write=False)
-        hidden = [self._bins[place] for place in self._bins.keys() - shown.keys()]
-        outside = {
-            name: int(sum(row.get(name, 0) for row in hidden)) for name in ("opened", "returned")
-        }
+        columns = self._stack([bins.get(place, self._empty) for place in places])
+        outside: dict[str, int] = {}
+        if len(shown) < len(self._bins):
+            hidden = self._stack([self._bins[place] for place in self._bins.keys() - shown.keys()])
+            outside = {name: int(hidden[name].sum()) for name in ("opened", "returned")}
         start = (self._origin or 0) + first * width
-        return HistogramView(width, start, columns, outside if hidden else {})
+        return HistogramView(width, start, columns, outside)
 
-    def _near(self) -> Bins:
+    def _near(self) -> dict[int, Row]:
         """Return the bins without outliers."""
-        entries = {
-            place: row.get("opened", 0) + row.get("returned", 0)
-            for place, row in self._bins.items()
-        }
-        limit = MAX_OUTLIER_SHARE * sum(entries.values())
-        ends = []
-        for order in (sorted(entries), sorted(entries, reverse=True)):
-            total = 0.0
-            for place in order:
-                total += entries[place]
-                if total > limit:
-                    ends.append(place)
-                    break
-        if len(ends) < 2:
+        places = sorted(self._bins)
+        columns = self._stack([self._bins[place] for place in places])
+        entries = columns["opened"] + columns["returned"]
+        limit = MAX_OUTLIER_SHARE * entries.sum()
+        if not limit:
             return self._bins
-        low, high = ends
+        low = places[np.searchsorted(entries.cumsum(), limit, "right")]
+        high = places[-1 - np.searchsorted(entries[::-1].cumsum(), limit, "right")]
         reach = FAR_SPANS * MAX_BINS << _octaves(low, high)
         last = (self._last - (self._origin or 0)) // self._width
         if not low - reach <= last <= high + reach:
             return self._bins
-        return {
-            place: row for place, row in self._bins.items() if low - reach <= place <= high + reach
-        }
+        near = (place for place in places if low - reach <= place <= high + reach)
+        return {place: self._bins[place] for place in near}
 
-    @staticmethod
-    def _merged(
-        octaves: int, bins: Mapping[int, Mapping[str, float]]
-    ) -> dict[int, dict[str, float]]:
+    def _merged(self, octaves: int, bins: Mapping[int, Row]) -> dict[int, Row]:
         """Return `bins` as bins that are wider by the factor 2 to the power of `octaves`."""
-        merged: Bins = {}
+        merged: dict[int, Row] = {}
         for place in sorted(bins):
-            _combine(merged, place >> octaves, bins[place])
+            self._combine(merged, place >> octaves, bins[place])
         return merged
+
+    def _combine(self, bins: dict[int, Row], place: int, row: Sequence[float]) -> None:
+        """Add the numbers in `row` to the bin at `place` of `bins`."""
+        pairs = zip(self._columns, bins.get(place, self._empty), row, strict=True)
+        bins[place] = tuple(max(a, b) if name in LARGEST else a + b for name, a, b in pairs)
+
+    def _stack(self, rows: Sequence[Row]) -> dict[str, Floats]:
+        """Return the columns of `rows` as read-only arrays."""
+        table = np.array(rows, np.float64).reshape(-1, len(self._columns)).T.copy()
+        table.setflags(write=False)
+        return dict(zip(self._columns, table, strict=True))
 
     def snapshot(self) -> dict[str, Any]:
         """Return a snapshot of the histogram: a dict of arrays and numbers."""
@@ -191,10 +189,7 @@ class Histogram:
             "origin": self._origin,
             "last": self._last,
             "places": np.array(places, np.int64),
-            **{
-                name: _column(name, [self._bins[place] for place in places])
-                for name in self._columns
-            },
+            **self._stack([self._bins[place] for place in places]),
         }
 
     def restore(self, state: dict[str, Any]) -> "Histogram":
@@ -202,23 +197,8 @@ class Histogram:
         self._width = check_integer("width", state["width"], 1)
         self._origin, self._last = state["origin"], state["last"]
         rows = zip(*(state[name].tolist() for name in self._columns), strict=True)
-        for place, row in zip(state["places"].tolist(), rows, strict=True):
-            self._bins[place] = dict(zip(self._columns, row, strict=True))
+        self._bins = dict(zip(state["places"].tolist(), rows, strict=True))
         return self
-
-
-def _column(name: str, rows: list[dict[str, float]]) -> Floats:
-    empty = -np.inf if name in LARGEST else 0.0
-    return np.array([row.get(name, empty) for row in rows], np.float64)
-
-
-def _combine(bins: Bins, place: int, values: Mapping[str, float]) -> None:
-    row = bins.setdefault(place, {})
-    for name, value in values.items():
-        before = row.get(name)
-        if before is not None:
-            value = max(before, value) if name in LARGEST else before + value
-        row[name] = value
 
 
 def _octaves(low: int, high: int) -> int:
@@ -261,29 +241,13 @@ class History:
         self._versions = Histogram(VERSION_COLUMNS, origin=1)
         self._delays = DurationCounts()
 
-    def add_opening(self, opened_at: int, version: int, *, recorded_at: int) -> int:
-        """Add an opened episode to the statistics.
-
-        Parameters
-        ----------
-        opened_at : int
-            Time at which the episode was opened, in microseconds since 1970 (UTC).
-        version : int
-            Version of the policy that the episode follows.
-        recorded_at : int
-            Time at which the opening was recorded, in microseconds since 1970 (UTC).
-
-        Returns
-        -------
-        int
-            Number of episodes opened so far, including this one.
-        """
-        self._times.add(opened_at, {"opened": 1})
-        self._arrivals.add(recorded_at, {"opened": 1})
-        self._versions.add(version, {"opened": 1})
-        self.newest = max(self.newest, version)
+    def add_opening(self, episode: OpenEpisode) -> None:
+        """Add an opened episode to the statistics."""
+        self._times.add(episode.opened_at, {"opened": 1})
+        self._arrivals.add(episode.recorded_at, {"opened": 1})
+        self._versions.add(episode.version, {"opened": 1})
+        self.newest = max(self.newest, episode.version)
         self.opened += 1
-        return self.opened
 
     def add_return(self, episode: OpenEpisode, *, recorded_at: int, episodes: int) -> None:
         """Add an episode whose feedback is complete to the statistics.
