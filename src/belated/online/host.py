@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import islice
 from pathlib import Path
 from typing import Final, Self
 
@@ -105,27 +104,24 @@ class Host:
         self.learners = LearnerCache(ledger, memory_limit_bytes)
         """Learners of all problems that have been used."""
         self._polled_seq: int | None = None  # last event of the ledger at the last poll
-        # ids of problems to process, in order: with new events, and without (dicts as ordered sets)
-        self._changed: dict[int, None] = {}
-        self._backlog: dict[int, None] = {}
+        # ids of problems to process, in order (a dict as an ordered set)
+        self._queue: dict[int, None] = {}
         # times at which ticks are due without new events, in microseconds, by id of the problem
         self._due_at: dict[int, int] = {}
         self._wakeup = threading.Condition()  # guards the next two
         self._woken = self._stopping = False
         self._thread: threading.Thread | None = None
-        self._plans = self._ready = False
-        self._last_error: str | None = None
+        self._ready = False
+        self.plans = False
+        """Whether this host holds the planner lock."""
+        self.last_error: str | None = None
+        """Message of the error of the last poll; None if the poll succeeded."""
         self._lock_timeouts = 0  # in succession
         self.outages = OutageLog("fold")
         """Log of the polls that failed because the store is unavailable."""
         self._has_polled = False
         self._folded_seq: int | None = None  # last event at the last completed poll
         self._folded_at = time.monotonic()
-
-    @property
-    def plans(self) -> bool:
-        """Whether this host holds the planner lock."""
-        return self._plans
 
     @property
     def ready(self) -> bool:
@@ -137,11 +133,6 @@ class Host:
         host whose thread has ended is not ready.
         """
         return self._ready and (self._thread is None or self._thread.is_alive())
-
-    @property
-    def last_error(self) -> str | None:
-        """Message of the error of the last poll; None if the poll succeeded."""
-        return self._last_error
 
     @property
     def failures(self) -> dict[int, Failure]:
@@ -164,7 +155,7 @@ class Host:
     @property
     def seconds_since_fold(self) -> float:
         """Seconds since the last poll that applied all new events; NaN if another host plans."""
-        return time.monotonic() - self._folded_at if self._plans else math.nan
+        return time.monotonic() - self._folded_at if self.plans else math.nan
 
     @property
     def oldest_unfolded_age_s(self) -> float:
@@ -173,7 +164,7 @@ class Host:
         The value is 0 if there is no such event. It is NaN if another host plans, if the store is
         unavailable, or if some problem has not been folded since the start.
         """
-        if not self._plans or self._folded_seq is None:
+        if not self.plans or self._folded_seq is None:
             return math.nan
         try:
             event = next(self._ledger.events(after=self._folded_seq, limit=1), None)
@@ -189,21 +180,21 @@ class Host:
         In the first polls, it also processes some of the other problems.
         """
         plans = self._planner_lock.acquire()
-        if self._has_polled and plans != self._plans:
+        if self._has_polled and plans != self.plans:
             change = "acquired" if plans else "lost"
             LOG.warning("Planner lock %s.", change, extra={"event": f"planner_lock_{change}"})
         self._has_polled = True
-        self._ready = self._ready and plans == self._plans
-        self._plans = plans
+        self._ready = self._ready and plans == self.plans
+        self.plans = plans
         if plans:
-            end = self._find_changed()
-            ids = [*self._changed, *islice(self._backlog, BACKLOG_PROBLEMS_PER_POLL)]
+            changed = self._queue_changed()
+            ids = list(self._queue)[: changed + BACKLOG_PROBLEMS_PER_POLL]
             for first in range(0, len(ids), PROBLEMS_PER_TRANSACTION):
                 self._process(ids[first : first + PROBLEMS_PER_TRANSACTION])
-            if not self._backlog:
-                self._folded_seq, self._folded_at = end, time.monotonic()
+            if not self._queue:
+                self._folded_seq, self._folded_at = self._polled_seq, time.monotonic()
         self.learners.release_unused(save=plans)
-        self._ready = not (plans and self._backlog)
+        self._ready = not (plans and self._queue)
         return plans
 
     def status(self, problem: Problem) -> ProblemStatus | Failure | None:
@@ -248,7 +239,7 @@ class Host:
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._plans = self._ready = False
+        self.plans = self._ready = False
         self._planner_lock.release()
 
     def __enter__(self) -> Self:
@@ -262,9 +253,9 @@ class Host:
         while not self._stopping:
             pause_s = self._interval
             try:
-                if self.step() and self._backlog:
+                if self.step() and self._queue:
                     pause_s = 0
-                self._last_error = None
+                self.last_error = None
                 self._lock_timeouts = 0
                 self.outages.succeeded()
             except Exception as error:  # the database may be available at the next poll
@@ -273,9 +264,9 @@ class Host:
                 message = f"{type(error).__name__}: {error}"
                 if isinstance(error, OUTAGES):
                     self.outages.failed(error)
-                elif message != self._last_error:
+                elif message != self.last_error:
                     LOG.error("Poll of the ledger failed: %s.", type(error).__name__)
-                self._last_error = message
+                self.last_error = message
             with self._wakeup:
                 self._wakeup.wait_for(lambda: self._woken or self._stopping, pause_s)
                 self._woken = False
@@ -291,23 +282,23 @@ class Host:
         self._lock_timeouts += 1
         return self._lock_timeouts <= MAX_LOCK_TIMEOUTS
 
-    def _find_changed(self) -> int:
-        """Queue the problems that have new events since the last poll.
+    def _queue_changed(self) -> int:
+        """Put the problems that have new events since the last poll in front of the queue.
 
         At the first poll, all problems are queued, and at every poll those whose updater requires a
-        plan at a time that has passed. Returns the seq of the last event of the ledger.
+        plan at a time that has passed. Returns the number of problems put in front.
         """
-        end = self._ledger.last
+        end, changed = self._ledger.last, []
         if self._polled_seq is None:
-            self._backlog = dict.fromkeys(self._ledger.problem_ids())
+            self._queue = dict.fromkeys(self._ledger.problem_ids())
         elif self._polled_seq < end:
-            changed = self._ledger.changed_problems(after=self._polled_seq, upto=end)
-            self._changed |= dict.fromkeys(changed)
+            changed += self._ledger.changed_problems(after=self._polled_seq, upto=end)
         if self._due_at:
             now = self._ledger.store.now()
-            self._changed |= dict.fromkeys(id for id, at in self._due_at.items() if at <= now)
+            changed += [id for id, at in self._due_at.items() if at <= now]
+        self._queue = dict.fromkeys(changed) | self._queue
         self._polled_seq = end
-        return end
+        return len(changed)
 
     def _undefined(self) -> dict[int, Failure]:
         """Return a dict that maps the id of each problem with a damaged definition to a failure."""
@@ -327,8 +318,7 @@ class Host:
             if follower.failure is None:
                 self._advance(follower, is_due=follower.problem.id in due)
         for id in ids:
-            self._changed.pop(id, None)
-            self._backlog.pop(id, None)
+            self._queue.pop(id, None)
 
     def _find_follower(self, id: int) -> Follower | None:
         """Return the follower of the problem `id`.
@@ -498,8 +488,10 @@ class DatabaseLock(PlannerLock):
         self._connection: sa.Connection | None = None
 
     def acquire(self) -> bool:
-        if self._connection is not None and self._is_alive(self._connection):
-            return True
+        if self._connection is not None:
+            with suppress(sa.exc.DBAPIError):
+                self._connection.scalar(sa.select(1))
+                return True
         self.release()
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
         if connection.scalar(sa.select(sa.func.pg_try_advisory_lock(PLANNER_LOCK_ID))):
@@ -517,11 +509,3 @@ class DatabaseLock(PlannerLock):
                     self._connection.scalar(sa.select(sa.func.pg_advisory_unlock(PLANNER_LOCK_ID)))
             self._connection.close()
             self._connection = None
-
-    @staticmethod
-    def _is_alive(connection: sa.Connection) -> bool:
-        try:
-            connection.scalar(sa.select(1))
-        except sa.exc.DBAPIError:
-            return False
-        return True

@@ -219,10 +219,7 @@ class LearnerCache:
 
     def get(self, problem: Problem) -> Follower:
         """Return the follower of `problem`, whose learner may not be in memory yet."""
-        if problem.id not in self.followers:
-            # another thread may have been faster
-            self.followers.setdefault(problem.id, Follower(self._ledger, problem))
-        return self.followers[problem.id]
+        return self.followers.setdefault(problem.id, Follower(self._ledger, problem))
 
     def note_use(self, follower: Follower, fold: Fold) -> None:
         """Store the summary of `fold` in `follower`, and note that the learner was used now."""

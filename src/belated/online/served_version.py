@@ -10,7 +10,7 @@ The served version is the newest one, unless an operator has recorded one of the
 import threading
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from belated.episode import Policy
 from belated.ledger.events import Event, Kind
@@ -53,22 +53,18 @@ class ServingState:
 
     def after(self, event: Event) -> "ServingState":
         """Return the state after `event`, a publication of a version or an operator's decision."""
-        body, state = event.body, replace(self, seq=event.seq)
+        body = event.body
         if event.kind == "published":
-            return replace(state, newest=body["version"])
+            return replace(self, seq=event.seq, newest=body["version"])
         present = max(1, self.version)  # before the first publication, version 1
-        match body["action"]:
-            case "freeze":
-                return replace(state, frozen=present)
-            case "roll_back":
-                return replace(state, frozen=body["version"])
-            case "unfreeze":
-                return replace(state, frozen=None)
-            case "shadow_on":
-                return replace(state, shadow=present if self.shadow is None else self.shadow)
-            case "shadow_off":
-                return replace(state, shadow=None)
-        return state
+        changes: dict[str, dict[str, Any]] = {
+            "freeze": {"frozen": present},
+            "roll_back": {"frozen": body.get("version")},
+            "unfreeze": {"frozen": None},
+            "shadow_on": {"shadow": present if self.shadow is None else self.shadow},
+            "shadow_off": {"shadow": None},
+        }
+        return replace(self, seq=event.seq, **changes.get(body["action"], {}))
 
 
 class ServedPolicy(NamedTuple):
