@@ -13,9 +13,9 @@ from belated.online.history import (
     TIME_COLUMNS,
     Histogram,
     History,
+    OpenEpisode,
 )
 from belated.online.history import MICROSECONDS_PER_SECOND as SECOND
-from belated.online.in_flight import OpenEpisode
 from belated.online.snapshot_codec import decode_state, encode_state
 from snapshots import same
 

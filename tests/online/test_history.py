@@ -10,10 +10,15 @@ import pytest
 
 from belated.ledger import Event, Feedback, Ledger, Opened, Recorded
 from belated.online.fold import Fold
-from belated.online.history import MAX_BINS, MICROSECONDS_PER_SECOND, HistogramView, HistoryView
+from belated.online.history import (
+    MAX_BINS,
+    MICROSECONDS_PER_SECOND,
+    HistogramView,
+    HistoryView,
+    OpenEpisode,
+)
 from belated.online.history import History as Counted
 from belated.online.host import Host
-from belated.online.in_flight import OpenEpisode
 from belated.online.learner_factory import build_learner
 from belated.online.status import ProblemStatus
 from combinations import FULL

@@ -9,9 +9,8 @@ from pydantic import TypeAdapter
 
 from belated.client import wire
 from belated.ledger import Ledger
-from belated.online.history import MICROSECONDS_PER_SECOND
+from belated.online.history import MICROSECONDS_PER_SECOND, OpenEpisode
 from belated.online.history import History as Counted
-from belated.online.in_flight import OpenEpisode
 from belated.service.status import version_bins
 from service.site import PLAYED, Site
 

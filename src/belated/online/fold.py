@@ -13,7 +13,7 @@ statistics in the history, and its own record is deleted.
 import json
 import logging
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -21,16 +21,17 @@ import numpy as np
 
 from belated.check import check_integer, check_range
 from belated.episode import Policy
-from belated.learner.feedback import Feedback, RepetitionWatch
+from belated.learner.feedback import Feedback, RepetitionWatch, concatenate, rewards_of
 from belated.learner.learner import Learner
 from belated.learner.snapshot import damage_errors
 from belated.ledger.content import parse_content
 from belated.ledger.events import Event, Exclusions, Kind
+from belated.ledger.feedback import Columns
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
-from belated.online.history import History
-from belated.online.in_flight import OpenEpisode, restore_all, snapshot_all, sum_rewards
+from belated.online.history import History, OpenEpisode, restore_all, snapshot_all
 from belated.online.learner_factory import build_base, build_learner, build_updater
+from belated.reward_map import Affine
 
 LOG: Final = logging.getLogger("belated.service")
 
@@ -247,7 +248,9 @@ class Fold:
                     pending = self.learner.pending(episode.number)
                     paths[episode.number] = None if pending is None else pending.path
                 columns = parse_content(json.loads(item.text), self.spec)
-                for part in episode.convert(columns, paths[episode.number], self.spec.reward_map):
+                for part in convert_feedback(
+                    columns, episode, paths[episode.number], self.spec.reward_map
+                ):
                     if not part.delayed:
                         paths[episode.number] = part
                     feedback.append(part)
@@ -396,6 +399,87 @@ APPLY: Final[dict[Kind, Callable[[Fold, Event], None]]] = {
     "control": Fold._ignore,
 }
 """Map from the kind of an event to the method that applies it, for each of `ledger.kinds.KINDS`."""
+
+
+def convert_feedback(
+    columns: Columns, episode: OpenEpisode, path: Feedback | None, reward_map: Affine
+) -> Iterator[Feedback]:
+    """Yield valid feedback of `episode` as the learner absorbs it, with rewards in [0, 1].
+
+    Rewards that arrive before the path are stored in `episode.early_rewards`, and yielded when the
+    path arrives.
+
+    Parameters
+    ----------
+    columns : Columns
+        The feedback.
+    episode : OpenEpisode
+        Its episode.
+    path : Feedback or None
+        Path of the episode, if it arrived before `columns`.
+    reward_map : Affine
+        Map between rewards in [0, 1] and rewards in the units of the problem.
+    """
+    if columns.has_path:
+        steps, states, actions, successors = (np.array(each, np.int64) for each in columns[1:5])
+        arrived = Feedback(episode.number, steps, states, actions, successors, None)
+        if columns.form == "path":
+            path = arrived._replace(delayed=False)
+            yield path
+        elif columns.steps:  # not only padding
+            if None not in columns.rewards:
+                rewards = np.array(columns.rewards, np.float64)
+                arrived = arrived._replace(rewards=reward_map.unit(rewards))
+            yield arrived
+    if columns.form != "path":
+        return
+    paid = zip(columns.steps, columns.rewards, strict=True)
+    episode.early_rewards |= {step: reward for step, reward in paid if reward is not None}
+    if path is None or not episode.early_rewards:
+        return
+    due = np.full(path.steps.size, np.nan)
+    for step, reward in episode.early_rewards.items():
+        # rewards after the end of the episode, which are 0, may have arrived before the path
+        if step < due.size:
+            due[step] = reward
+    episode.early_rewards = {}
+    if not np.isnan(due).all():
+        yield rewards_of(path, reward_map.unit(due))
+
+
+def sum_rewards(feedback: list[Feedback], spec: ProblemSpec) -> Iterator[tuple[int, float]]:
+    """Yield the sum of rewards of each item of `feedback` that contains rewards.
+
+    All sums are computed with one call of NumPy. One call for each item would take as long as the
+    learner itself.
+
+    Parameters
+    ----------
+    feedback : list of Feedback
+        Feedback that the learner absorbs.
+    spec : ProblemSpec
+        The problem. If its mean rewards are known, they are summed instead of the rewards in
+        `feedback`.
+
+    Yields
+    ------
+    tuple[int, float]
+        Number of the episode, which is its id in the learner, and sum of rewards in the units of
+        the problem.
+    """
+    rewarded = [item for item in feedback if item.delayed]
+    if not rewarded:
+        return
+    columns = concatenate(rewarded)
+    if spec.rewards is not None:
+        known = np.broadcast_to(spec.rewards, spec.shape.table)
+        each = known[columns.steps, columns.states, columns.actions]
+    else:
+        assert columns.rewards is not None
+        each = spec.reward_map.original(columns.rewards)
+    starts = np.cumsum([0, *(item.steps.size for item in rewarded[:-1])])
+    sums = np.add.reduceat(each, starts)
+    yield from zip((item.id for item in rewarded), sums.tolist(), strict=True)
 
 
 def _create_watch(spec: ProblemSpec) -> RepetitionWatch | None:

@@ -1,4 +1,4 @@
-"""History of a problem: statistics of its episodes over time and over versions of the policy.
+"""Episodes of a problem: those in flight, and statistics over time and over versions of the policy.
 
 The statistics are histograms. An episode has returned when its feedback is complete; it is counted
 at the next tick. Its delay lasts from its opening to the last feedback, not to the tick. For a
@@ -17,10 +17,90 @@ from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from belated.check import check_integer, check_range
+from belated.check import check_finite, check_integer, check_range
 from belated.episode import Floats
-from belated.online.in_flight import OpenEpisode
 from belated.survival.duration_counts import DurationCounts
+
+BEFORE_ALL_TIMES: Final = -(2**63)
+"""Time in microseconds that is earlier than every time of an event."""
+
+
+@dataclass(slots=True)
+class OpenEpisode:
+    """Episode in flight.
+
+    The learner's `PendingEpisode` records which steps of the episode have arrived.
+    """
+
+    number: int
+    """Number of the episode within its problem; the learner uses it as the episode id."""
+    opened_at: int
+    """Time at which the episode was opened, in microseconds since 1970 (UTC)."""
+    recorded_at: int
+    """Time at which the opening was recorded, in microseconds since 1970 (UTC)."""
+    version: int
+    """Version of the policy that the episode follows."""
+    place: int
+    """Number of episodes of the problem that were opened before this episode, plus 1."""
+    last_feedback_at: int = BEFORE_ALL_TIMES
+    """Latest time at which absorbed feedback of the episode originated, in microseconds since 1970
+    (UTC); `BEFORE_ALL_TIMES` if no feedback has been absorbed."""
+    reward_sum: float = 0.0
+    """Sum of the rewards of the episode that the learner has absorbed, in the units of the
+    problem."""
+    early_rewards: dict[int, float] = field(default_factory=dict)
+    """Map from the step to the reward, in the units of the problem, for rewards that arrived before
+    the path of the episode. The learner absorbs them when the path arrives."""
+
+
+EPISODE_COLUMNS: Final = {
+    **dict.fromkeys(("number", "opened_at", "recorded_at", "version", "place"), np.int64),
+    "last_feedback_at": np.int64,
+    "reward_sum": np.float64,
+}
+"""Types of the fields of `OpenEpisode` that a snapshot holds as arrays, in order."""
+
+
+def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
+    """Return a snapshot of `episodes`, a dict that maps ids to episodes in flight.
+
+    The snapshot is a dict of arrays, texts and lists.
+    """
+    rows = episodes.values()
+    return {
+        **{
+            name: np.array([getattr(episode, name) for episode in rows], kind)
+            for name, kind in EPISODE_COLUMNS.items()
+        },
+        "ids": " ".join(episodes),
+        "early_rewards": [
+            [place, [list(item) for item in episode.early_rewards.items()]]
+            for place, episode in enumerate(rows)
+            if episode.early_rewards
+        ],
+    }
+
+
+def restore_all(state: dict[str, Any], horizon: int) -> dict[str, OpenEpisode]:
+    """Restore the episodes in flight from `state`, a snapshot as returned by `snapshot_all`.
+
+    Returns a dict that maps the id of each episode to the episode, in the original order. `horizon`
+    is the number of steps of an episode. Raises ValueError if a column has a wrong type, if one of
+    the `early_rewards` is not finite, or if the step of such a reward is not in
+    0 .. `horizon` - 1. Early rewards are those that arrived before the path of their episode.
+    """
+    for name, kind in EPISODE_COLUMNS.items():
+        if state[name].dtype != kind:
+            raise ValueError(f"{name} of the episodes in flight has type {state[name].dtype}.")
+    columns = (state[name].tolist() for name in EPISODE_COLUMNS)
+    episodes = [OpenEpisode(*row) for row in zip(*columns, strict=True)]
+    for place, rewards in state["early_rewards"]:
+        for step, reward in rewards:
+            check_range("step of an early reward", check_integer("step", step, 0), 0, horizon - 1)
+            check_finite("early reward", np.array(reward, np.float64))
+        episodes[check_integer("place", place, 0)].early_rewards = dict(rewards)
+    return dict(zip(state["ids"].split(), episodes, strict=True))
+
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
 
