@@ -137,15 +137,19 @@ class History:
         some = np.flatnonzero(self.rng.random(H) < 0.5).tolist() or [0]
         form = ("whole", "steps", "path")[seed % 3]
         if form == "steps":
-            names = ("step", "state", "action", "next_state", "reward")
-            step = zip(range(H), states[:-1], actions, states[1:], rewards, strict=True)
-            rows = [dict(zip(names, one, strict=True)) for one in step]
-            return {"steps": [rows[h] for h in some]}
+            return {"steps": [step_of(facts, h) for h in some]}
         if form == "path" and self.spec.late == "rewards":
             paid: dict[str, Any] = {"rewards": {h: rewards[h] for h in some}}
             path: dict[str, Any] = {"path": {"states": states, "actions": actions}}
             return [path, paid, path | paid][int(self.rng.integers(3))]
         return facts
+
+
+def step_of(facts: dict[str, Any], h: int) -> dict[str, Any]:
+    """One step of a whole episode."""
+    states, actions, rewards = facts["states"], facts["actions"], facts["rewards"]
+    row = (h, states[h], actions[h], states[h + 1], rewards[h])
+    return dict(zip(("step", "state", "action", "next_state", "reward"), row, strict=True))
 
 
 def anything(rng: np.random.Generator) -> dict[str, Any]:

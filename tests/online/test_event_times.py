@@ -12,7 +12,7 @@ from belated.online.history import MICROSECONDS_PER_SECOND as SECOND
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, encode_state
 from belated.online.status import ProblemStatus
-from histories import History, anything, make_spec
+from histories import History, anything, make_spec, step_of
 from snapshots import same
 
 NOW = 1_794_750_600 * SECOND
@@ -97,14 +97,7 @@ def test_an_episode_in_pieces_returns_with_the_latest_of_them(memory: Ledger) ->
     id = history.open_at(JANUARY)
     facts = anything(history.rng)
     for h, day in ((2, 9), (0, 2), (1, 5)):
-        step = {
-            "step": h,
-            "state": facts["states"][h],
-            "action": facts["actions"][h],
-            "next_state": facts["states"][h + 1],
-            "reward": facts["rewards"][h],
-        }
-        history.answer_at(id, JANUARY + day * DAY, {"steps": [step]})
+        history.answer_at(id, JANUARY + day * DAY, {"steps": [step_of(facts, h)]})
         history.tick()
     (_, returned) = bins(history.fold().history.view().times)[-1]
     assert returned["longest"] == 9 * 86_400

@@ -59,17 +59,6 @@ def test_a_view_is_a_plain_count_at_the_least_width_that_is_enough(
     ]
 
 
-@given(entries, st.data())
-def test_the_order_of_entries_does_not_matter(
-    pairs: list[tuple[int, int]], data: st.DataObject
-) -> None:
-    one, other = made(pairs).view(), made(data.draw(st.permutations(pairs))).view()
-    assert (one.width, one.start) == (other.width, other.start)
-    assert {name: column.tolist() for name, column in one.columns.items()} == {
-        name: column.tolist() for name, column in other.columns.items()
-    }
-
-
 @given(entries, st.integers(0, 40), st.sampled_from([0, None]))
 def test_a_restored_histogram_goes_on_to_the_same_bits(
     pairs: list[tuple[int, int]], place: int, origin: int | None

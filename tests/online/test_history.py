@@ -9,15 +9,12 @@ import numpy as np
 import pytest
 
 from belated.ledger import Event, Feedback, Ledger, Opened, Recorded
-from belated.online.fold import Fold
 from belated.online.history import (
     MAX_BINS,
     MICROSECONDS_PER_SECOND,
     HistogramView,
     HistoryView,
-    OpenEpisode,
 )
-from belated.online.history import History as Counted
 from belated.online.host import Host
 from belated.online.learner_factory import build_learner
 from belated.online.status import ProblemStatus
@@ -230,29 +227,6 @@ def test_rewards_that_are_known_count_and_not_those_that_are_sent(
     assert earned == pytest.approx(TABLE[0, 0, 0] + TABLE[1, 1, 1] + TABLE[2, 2, 0])
 
 
-def test_a_clock_that_is_set_back_makes_no_delay_negative(memory: Ledger, clock: Clock) -> None:
-    history = Long(clock, memory)
-    ids = history.open(2)
-    clock.now = START - 5 * MICROSECONDS_PER_SECOND
-    history.answer(ids[0])
-    clock.now = START + 9 * MICROSECONDS_PER_SECOND
-    history.answer(ids[1])
-    history.tick()
-    past = history.fold().history.view()
-    assert past.times.start == START - 5 * MICROSECONDS_PER_SECOND
-    assert past.times.columns["delay"][0] == 0
-    assert check(past, history) == 2
-
-
-def test_many_versions_share_a_bin() -> None:
-    counted = Counted()
-    for version in [2, *range(1, 601)]:
-        counted.add_opening(OpenEpisode(1, START, START, version, 1))
-    view = counted.view().versions
-    assert (view.width, len(view), view.start) == (4, 150, 1)
-    assert view.columns["opened"][:3].tolist() == [5, 4, 4]
-
-
 class Held:
     """A lock that another thread holds meanwhile."""
 
@@ -309,26 +283,3 @@ def test_who_would_have_to_wait_can_be_told_so(
     assert isinstance(first, ProblemStatus)
     with Held(host.learners.get(history.known).lock):
         assert host.status(history.known) is first
-
-
-def test_nobody_looks_where_nobody_has_asked(
-    memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watched, other = (Long(clock, memory, name=name) for name in ("watched", "other"))
-    looks: list[str] = []
-    plain = ProblemStatus.of
-
-    def look(fold: Fold) -> ProblemStatus:
-        looks.append(fold.spec.name)
-        return plain(fold)
-
-    monkeypatch.setattr(ProblemStatus, "of", look)
-    host = Host(memory)
-    host.step()
-    assert looks == []
-    host.status(watched.known)
-    for history in (watched, other):
-        history.answer(*history.open(2))
-    host.step()
-    assert looks == ["watched", "watched"]
-    host.stop()

@@ -36,46 +36,6 @@ def newest_shas(ledger: Ledger, problem: int) -> list[str]:
     return [version.sha for version in ledger.policies.versions(problem)]
 
 
-@pytest.mark.parametrize("problems", [3, 30])
-def test_a_poll_of_idle_problems_asks_the_ledger_once(ledger: Ledger, problems: int) -> None:
-    define(ledger, problems)
-    host = Host(ledger)
-    settle(host)
-    with count_statements(ledger) as statements:
-        host.step()
-    host.stop()
-    reads = [text for text in statements if "FROM events" in text]
-    assert len(reads) == 1
-    assert not [text for text in statements if "FROM problems" in text]
-
-
-def test_a_poll_touches_only_the_problem_that_is_busy(memory: Ledger) -> None:
-    counts = []
-    for problems in (2, 20):
-        histories = define(memory, problems) if problems == 2 else more(memory, problems)
-        host = Host(memory)
-        settle(host)
-        histories[0].answer(*histories[0].open(3))
-        with count_statements(memory) as statements:
-            host.step()
-        counts.append(len(statements))
-        host.stop()
-    assert counts[0] == counts[1]
-
-
-def more(ledger: Ledger, count: int) -> list[History]:
-    return [History(ledger, make_spec(f"other-{i}"), i) for i in range(count)]
-
-
-def test_a_problem_defined_later_is_processed_too(memory: Ledger) -> None:
-    define(memory, 2)
-    host = Host(memory)
-    settle(host)
-    late = History(memory, make_spec("late"))
-    host.step()
-    assert len(newest_shas(memory, late.problem)) == 1
-
-
 def test_summaries_agree_with_the_status_and_use_neither_learners_nor_the_ledger(
     memory: Ledger,
 ) -> None:
