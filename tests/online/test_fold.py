@@ -279,7 +279,7 @@ def test_a_snapshot_does_not_grow_with_the_episodes_that_are_back(memory: Ledger
             history.answer(*history.open(100))
             history.tick()
         state = follower.catch_up().snapshot()
-        assert (state["in_flight"]["ids"], state["waiting"]) == ("", [])
+        assert (state["in_flight"], state["waiting"]) == ([], [])
         for delays in (state["learner"]["delays"], state["history"]["delays"]):
             assert delays["groups"].size <= MAX_GROUP  # however many episodes are back
         del state["learner"]["delays"], state["history"]

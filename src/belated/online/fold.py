@@ -29,13 +29,13 @@ from belated.ledger.events import Event, Exclusions, Kind
 from belated.ledger.feedback import Columns
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
-from belated.online.history import History, OpenEpisode, restore_all, snapshot_all
+from belated.online.history import History, OpenEpisode
 from belated.online.learner_factory import build_base, build_learner, build_updater
 from belated.reward_map import Affine
 
 LOG: Final = logging.getLogger("belated.service")
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 """Version of the format of snapshots; snapshots in another format are ignored."""
 
 
@@ -117,7 +117,7 @@ class Fold:
         self.waiting: list[WaitingFeedback] = []
         """Feedback that is queued until the next tick."""
         self._newest = PublishedVersion()
-        self._watch = _create_watch(spec)
+        self._watch = None if spec.terminal else RepetitionWatch(spec.shape)
 
     @property
     def policy(self) -> Policy:
@@ -287,17 +287,13 @@ class Fold:
     def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
         """Move the episodes whose feedback became complete with `batch` to the history."""
         # an episode with several feedback events in the batch is complete at the last of them
-        last = {item.episode: item for item in batch}
-        complete = [
-            item
-            for item in last.values()
-            if self.learner.pending(self.in_flight[item.episode].number) is None
-        ]
-        for item in complete:
-            episode = self.in_flight.pop(item.episode)
-            self.history.add_return(
-                episode, recorded_at=item.at, episodes=item.opened - episode.place
-            )
+        for item in {item.episode: item for item in batch}.values():
+            episode = self.in_flight[item.episode]
+            if self.learner.pending(episode.number) is None:
+                del self.in_flight[item.episode]
+                self.history.add_return(
+                    episode, recorded_at=item.at, episodes=item.opened - episode.place
+                )
 
     def snapshot(self) -> dict[str, Any]:
         """Return a snapshot of the fold: nested dicts and lists of arrays, numbers and texts."""
@@ -310,7 +306,7 @@ class Fold:
             "tick": self.tick,
             "ticked_upto": self._ticked_upto,
             "last_news": self._last_news,
-            "in_flight": snapshot_all(self.in_flight),
+            "in_flight": [[id, *each.snapshot()] for id, each in self.in_flight.items()],
             "waiting": [list(item) for item in self.waiting],
             # absent if empty, as in snapshots from before there were lost episodes
             **({"lost": [list(item) for item in self.lost.items()]} if self.lost else {}),
@@ -318,6 +314,7 @@ class Fold:
         }
 
     @classmethod
+    @damage_errors()
     def restore(
         cls, spec: ProblemSpec, state: dict[str, Any], exclusions: Exclusions | None = None
     ) -> "Fold":
@@ -342,11 +339,6 @@ class Fold:
         ValueError
             If the snapshot has another format, belongs to another problem or is damaged.
         """
-        with damage_errors():
-            return cls._restore(spec, state, exclusions or Exclusions())
-
-    @classmethod
-    def _restore(cls, spec: ProblemSpec, state: dict[str, Any], exclusions: Exclusions) -> "Fold":
         if state.get("format") != FORMAT:
             raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}.")
         if state["spec"] != spec.text:
@@ -359,13 +351,14 @@ class Fold:
         if self.learner.shape != spec.shape:
             raise ValueError(f"The learner must have {spec.shape}, got {self.learner.shape}.")
         self.history = History.restore(state["history"])
-        self.exclusions = exclusions
+        self.exclusions = exclusions or Exclusions()
         self.tick = None if state["tick"] is None else check_integer("tick", state["tick"], 1)
         self.seq, self._ticked_upto, self._last_news = (
             check_integer(name, state[name], 0) for name in ("seq", "ticked_upto", "last_news")
         )
-        self.in_flight = restore_all(state["in_flight"], spec.horizon)
-        for episode in self.in_flight.values():
+        self.in_flight = {}
+        for id, *row in state["in_flight"]:
+            episode = self.in_flight[id] = OpenEpisode.restore(row, spec.horizon)
             if self.learner.pending(episode.number) is None:
                 raise ValueError(f"Episode {episode.number} must be pending in the learner.")
         self.waiting = [WaitingFeedback(*item) for item in state["waiting"]]
@@ -378,7 +371,7 @@ class Fold:
             )
             self.lost[id] = opened
         self._newest = PublishedVersion(*state.get("newest", ()))
-        self._watch = _create_watch(spec)
+        self._watch = None if spec.terminal else RepetitionWatch(spec.shape)
         return self
 
     @property
@@ -480,7 +473,3 @@ def sum_rewards(feedback: list[Feedback], spec: ProblemSpec) -> Iterator[tuple[i
     starts = np.cumsum([0, *(item.steps.size for item in rewarded[:-1])])
     sums = np.add.reduceat(each, starts)
     yield from zip((item.id for item in rewarded), sums.tolist(), strict=True)
-
-
-def _create_watch(spec: ProblemSpec) -> RepetitionWatch | None:
-    return None if spec.terminal else RepetitionWatch(spec.shape)

@@ -52,54 +52,27 @@ class OpenEpisode:
     """Map from the step to the reward, in the units of the problem, for rewards that arrived before
     the path of the episode. The learner absorbs them when the path arrives."""
 
+    def snapshot(self) -> list[Any]:
+        """Return the fields as a list of numbers and, for early rewards, a list of pairs."""
+        *numbers, early = (getattr(self, name) for name in self.__slots__)
+        return [*numbers, [list(item) for item in early.items()]]
 
-EPISODE_COLUMNS: Final = {
-    **dict.fromkeys(("number", "opened_at", "recorded_at", "version", "place"), np.int64),
-    "last_feedback_at": np.int64,
-    "reward_sum": np.float64,
-}
-"""Types of the fields of `OpenEpisode` that a snapshot holds as arrays, in order."""
+    @classmethod
+    def restore(cls, state: list[Any], horizon: int) -> "OpenEpisode":
+        """Restore an episode from `state`, a list as returned by `snapshot`.
 
-
-def snapshot_all(episodes: dict[str, OpenEpisode]) -> dict[str, Any]:
-    """Return a snapshot of `episodes`, a dict that maps ids to episodes in flight.
-
-    The snapshot is a dict of arrays, texts and lists.
-    """
-    rows = episodes.values()
-    return {
-        **{
-            name: np.array([getattr(episode, name) for episode in rows], kind)
-            for name, kind in EPISODE_COLUMNS.items()
-        },
-        "ids": " ".join(episodes),
-        "early_rewards": [
-            [place, [list(item) for item in episode.early_rewards.items()]]
-            for place, episode in enumerate(rows)
-            if episode.early_rewards
-        ],
-    }
-
-
-def restore_all(state: dict[str, Any], horizon: int) -> dict[str, OpenEpisode]:
-    """Restore the episodes in flight from `state`, a snapshot as returned by `snapshot_all`.
-
-    Returns a dict that maps the id of each episode to the episode, in the original order. `horizon`
-    is the number of steps of an episode. Raises ValueError if a column has a wrong type, if one of
-    the `early_rewards` is not finite, or if the step of such a reward is not in
-    0 .. `horizon` - 1. Early rewards are those that arrived before the path of their episode.
-    """
-    for name, kind in EPISODE_COLUMNS.items():
-        if state[name].dtype != kind:
-            raise ValueError(f"{name} of the episodes in flight has type {state[name].dtype}.")
-    columns = (state[name].tolist() for name in EPISODE_COLUMNS)
-    episodes = [OpenEpisode(*row) for row in zip(*columns, strict=True)]
-    for place, rewards in state["early_rewards"]:
-        for step, reward in rewards:
+        `horizon` is the number of steps of an episode. Raises ValueError or TypeError if a number
+        has a wrong type, or if an early reward is not finite, or its step not in 0 .. H - 1.
+        """
+        *integers, reward_sum, early = state
+        for number in integers:
+            check_integer("field of an episode in flight", number, BEFORE_ALL_TIMES)
+        for step, reward in early:
             check_range("step of an early reward", check_integer("step", step, 0), 0, horizon - 1)
             check_finite("early reward", np.array(reward, np.float64))
-        episodes[check_integer("place", place, 0)].early_rewards = dict(rewards)
-    return dict(zip(state["ids"].split(), episodes, strict=True))
+        episode = cls(*integers)
+        episode.reward_sum, episode.early_rewards = float(reward_sum), dict(early)
+        return episode
 
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
