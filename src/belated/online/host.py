@@ -108,8 +108,8 @@ class Host:
         self._queue: dict[int, None] = {}
         # times at which ticks are due without new events, in microseconds, by id of the problem
         self._due_at: dict[int, int] = {}
-        self._wakeup = threading.Condition()  # guards the next two
-        self._woken = self._stopping = False
+        self._wakeup = threading.Event()
+        self._stopping = False
         self._thread: threading.Thread | None = None
         self._ready = False
         self.plans = False
@@ -227,15 +227,12 @@ class Host:
 
     def wake(self) -> None:
         """Make the thread poll the ledger without waiting for the end of the interval."""
-        with self._wakeup:
-            self._woken = True
-            self._wakeup.notify()
+        self._wakeup.set()
 
     def stop(self) -> None:
         """Stop the thread at the end of its current poll, and release the planner lock."""
-        with self._wakeup:
-            self._stopping = True
-            self._wakeup.notify()
+        self._stopping = True
+        self._wakeup.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
@@ -267,9 +264,8 @@ class Host:
                 elif message != self.last_error:
                     LOG.error("Poll of the ledger failed: %s.", type(error).__name__)
                 self.last_error = message
-            with self._wakeup:
-                self._wakeup.wait_for(lambda: self._woken or self._stopping, pause_s)
-                self._woken = False
+            self._wakeup.wait(pause_s)
+            self._wakeup.clear()  # the next poll follows, so no call of `wake` is lost
 
     def _is_contention(self, error: Exception) -> bool:
         """Return whether to repeat the poll that failed with `error` without an error message.
