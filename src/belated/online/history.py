@@ -106,7 +106,7 @@ these returns."""
 LARGEST: Final = ("longest",)
 """Columns in which a bin holds the largest of the numbers added to it; the others hold the sum."""
 
-Row: TypeAlias = tuple[float, ...]
+Row: TypeAlias = list[float]
 """Content of a bin: one number for each column."""
 
 
@@ -162,7 +162,7 @@ class Histogram:
         self, columns: tuple[str, ...], width: int = 1, *, origin: int | None = None
     ) -> None:
         self._columns = columns
-        self._empty = tuple(-np.inf if name in LARGEST else 0.0 for name in columns)
+        self._empty = [-np.inf if name in LARGEST else 0.0 for name in columns]
         self._width = width
         self._origin = origin
         self._last = 0  # the key that was added last
@@ -173,9 +173,7 @@ class Histogram:
         if self._origin is None:
             self._origin = key // self._width * self._width
         self._last = key
-        columns = zip(self._columns, self._empty, strict=True)
-        row = [values.get(name, empty) for name, empty in columns]
-        self._combine(self._bins, (key - self._origin) // self._width, row)
+        self._combine(self._bins, (key - self._origin) // self._width, values)
         if len(self._bins) > MAX_STORED_BINS:
             self._width *= 2
             self._bins = self._merged(1, self._bins)
@@ -220,13 +218,16 @@ class Histogram:
         """Return `bins` as bins that are wider by the factor 2 to the power of `octaves`."""
         merged: dict[int, Row] = {}
         for place in sorted(bins):
-            self._combine(merged, place >> octaves, bins[place])
+            row = dict(zip(self._columns, bins[place], strict=True))
+            self._combine(merged, place >> octaves, row)
         return merged
 
-    def _combine(self, bins: dict[int, Row], place: int, row: Sequence[float]) -> None:
-        """Add the numbers in `row` to the bin at `place` of `bins`."""
-        pairs = zip(self._columns, bins.get(place, self._empty), row, strict=True)
-        bins[place] = tuple(max(a, b) if name in LARGEST else a + b for name, a, b in pairs)
+    def _combine(self, bins: dict[int, Row], place: int, values: Mapping[str, float]) -> None:
+        """Combine `values` with the columns of the bin at `place` of `bins`."""
+        row = bins.setdefault(place, [*self._empty])
+        for name, value in values.items():
+            i = self._columns.index(name)
+            row[i] = max(row[i], value) if name in LARGEST else row[i] + value
 
     def _stack(self, rows: Sequence[Row]) -> dict[str, Floats]:
         """Return the columns of `rows` as read-only arrays."""
@@ -250,7 +251,7 @@ class Histogram:
         self._width = check_integer("width", state["width"], 1)
         self._origin, self._last = state["origin"], state["last"]
         rows = zip(*(state[name].tolist() for name in self._columns), strict=True)
-        self._bins = dict(zip(state["places"].tolist(), rows, strict=True))
+        self._bins = dict(zip(state["places"].tolist(), map(list, rows), strict=True))
         return self
 
 
