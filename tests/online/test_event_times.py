@@ -60,7 +60,9 @@ def memory() -> Iterator[Ledger]:
 
 def bins(view: Any) -> list[tuple[int, dict[str, float]]]:
     """Return the start and the columns of each bin that is not empty."""
-    rows = [{name: column[i] for name, column in view.columns.items()} for i in range(len(view))]
+    rows = [
+        {name: column[i] for name, column in view.columns.items()} for i in range(len(view.starts))
+    ]
     pairs = zip(view.starts, rows, strict=True)
     return [(start, row) for start, row in pairs if row["opened"] or row["returned"]]
 

@@ -122,7 +122,7 @@ def binned(
 ) -> list[tuple[int, int]]:
     """Return the expected limits of the bins."""
     if not keys:
-        assert len(view) == 0
+        assert len(view.starts) == 0
         return []
     while (max(keys) - origin) // width - (min(keys) - origin) // width >= MAX_BINS:
         width *= 2

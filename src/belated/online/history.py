@@ -116,22 +116,14 @@ class HistogramView:
 
     width: int
     """Width of a bin, in the unit of the keys."""
-    start: int
-    """Smallest key of the first bin."""
+    starts: list[int] = field(repr=False)
+    """Smallest key of each bin, in increasing order."""
     columns: Mapping[str, Floats] = field(repr=False)
     """Map from the name of each column to an array with its value in each bin, in order of the
     keys."""
     outside: Mapping[str, int] = field(default_factory=dict)
     """Numbers of episodes that are not in any bin, under the keys "opened" and "returned". Empty if
     all episodes are in bins."""
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-    @property
-    def starts(self) -> list[int]:
-        """Smallest key of each bin, in increasing order."""
-        return [self.start + place * self.width for place in range(len(self))]
 
 
 class Histogram:
@@ -154,7 +146,7 @@ class Histogram:
     >>> for key in (0, 1, 299):
     ...     histogram.add(key, {"opened": 1})
     >>> view = histogram.view()
-    >>> view.width, len(view), view.columns["opened"][[0, 149]].tolist()
+    >>> view.width, len(view.starts), view.columns["opened"][[0, 149]].tolist()
     (2, 150, [2.0, 1.0])
     """
 
@@ -187,15 +179,17 @@ class Histogram:
         shown = self._near() if hides_outliers else self._bins
         octaves = _octaves(min(shown, default=0), max(shown, default=0))
         bins, width = self._merged(octaves, shown), self._width << octaves
-        first = min(bins, default=0)
-        places = range(first, max(bins) + 1) if bins else range(0)
-        columns = self._stack([bins.get(place, self._empty) for place in places])
+        places = range(min(bins), max(bins) + 1) if bins else range(0)
         outside: dict[str, int] = {}
         if len(shown) < len(self._bins):
             hidden = self._stack([self._bins[place] for place in self._bins.keys() - shown.keys()])
             outside = {name: int(hidden[name].sum()) for name in ("opened", "returned")}
-        start = (self._origin or 0) + first * width
-        return HistogramView(width, start, columns, outside)
+        return HistogramView(
+            width,
+            [(self._origin or 0) + place * width for place in places],
+            self._stack([bins.get(place, self._empty) for place in places]),
+            outside,
+        )
 
     def _near(self) -> dict[int, Row]:
         """Return the bins without outliers."""
