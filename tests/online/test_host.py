@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from belated.episode import Policy
 from belated.learner.learner import Learner
-from belated.ledger import Corrected, Feedback, Ledger, Part
+from belated.ledger import Corrected, Ledger, Part
 from belated.ledger.databases import LOCK_TIMEOUT, describe_outage
 from belated.ledger.events import NewEvent, Tick
 from belated.ledger.policies import encode_policy
@@ -92,24 +92,6 @@ def test_a_policy_that_stays_the_same_is_not_published_again(memory: Ledger) -> 
         host.step()
     assert kinds(history).count("tick") == 3
     assert versions(history) == [1]
-
-
-def test_a_host_goes_on_where_another_was_stopped(memory: Ledger) -> None:
-    pair = [History(memory, make_spec(name), 3) for name in ("one", "many")]
-    host = Host(memory)
-    host.step()
-    for round in range(6):
-        facts = [pair[0].whole() for _ in range(3)]
-        for history in pair:
-            ids = history.open(3)
-            memory.append([Feedback(id, one) for id, one in zip(ids, facts, strict=True)])
-        host.step()
-        if round % 2:
-            host.stop()
-            host = Host(memory, snapshot_every=round)
-    one, many = ([v.sha for v in memory.policies.versions(history.problem)] for history in pair)
-    assert one == many
-    assert len(one) > 2
 
 
 def test_what_a_host_ticked_and_did_not_publish_another_publishes(

@@ -73,8 +73,6 @@ def test_a_base_that_samples_draws_for_each_update(
             "resample must be 'update' online, since a version of a policy serves many "
             "episodes, got 'episode'.",
         ),
-        ({"base": Part("psrl", {"resample": "auto"})}, "resample must be 'update' online"),
-        ({"base": Part("psrl", {"resample": "banana"})}, "resample must be 'update' online"),
         ({"base": Part("rlsvi", {"resample": "episode"})}, "resample must be 'update' online"),
         ({"base": Part("psrl", {"resample": None})}, "resample must be 'update' online"),
         (
