@@ -63,7 +63,8 @@ def delay_records(events: Iterable[Event | Mapping[str, Any]], *, now: Any = Non
         raise ValueError("events must hold at least one opened episode, got none.")
     feedback = [[parse_content(event.body, spec) for event in rest] for _, *rest in parts.values()]
     last = [max(event.happened_at for event in events) for events in parts.values()]
-    facts = [_describe(columns, spec) for columns in feedback]
+    described = (_describe(columns, spec) for columns in feedback)
+    first_states, first_actions, returns = zip(*described, strict=True)
     return records_of(
         [opening.happened_at / MICROSECONDS_PER_SECOND for opening, *_ in parts.values()],
         [
@@ -71,11 +72,8 @@ def delay_records(events: Iterable[Event | Mapping[str, Any]], *, now: Any = Non
             for at, columns in zip(last, feedback, strict=True)
         ],
         now=max(event.at for event in history) / MICROSECONDS_PER_SECOND if now is None else now,
-        returns=[fact[2] for fact in facts],
-        groups={
-            "first state": [fact[0] for fact in facts],
-            "first action": [fact[1] for fact in facts],
-        },
+        returns=returns,
+        groups={"first state": first_states, "first action": first_actions},
     )
 
 
