@@ -31,8 +31,8 @@ import sqlalchemy as sa
 
 from belated.ledger import Ledger, Part, ProblemSpec, Recorded
 from belated.ledger.events import Defined, Feedback, NewEvent, Opened, Published
-from belated.online.follower import Follower
 from belated.online.host import Host
+from belated.online.learner_cache import Follower
 from belated.online.learner_factory import build_learner
 from load_clinic import (
     ACTIONS,

@@ -52,7 +52,7 @@ MAX_MEMORY_GROWTH = 1.1
 FOLD = """
 import sys, time
 from belated.ledger import Ledger
-from belated.online.follower import Follower
+from belated.online.learner_cache import Follower
 with Ledger.open(sys.argv[1]) as ledger:
     [problem] = ledger.problems()
     start = time.perf_counter()

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from belated.ledger import Corrected, Feedback, Ledger, Opened, Part, ProblemSpec, Recorded
+from belated.ledger import Corrected, Event, Feedback, Ledger, Opened, Part, ProblemSpec, Recorded
+from belated.ledger.events import EXCLUDING_KINDS, Exclusions
+from belated.online.fold import Fold
 from belated.online.learner_factory import build_learner
 
 H, S, A = 3, 4, 2
@@ -67,6 +69,23 @@ class History:
         """Version 1, so that episodes can be opened where there is no host."""
         self.ledger.publish(self.problem, build_learner(self.spec).policy, version=1)
 
+    @property
+    def events(self) -> list[Event]:
+        """All events so far."""
+        return list(self.ledger.events(self.problem))
+
+    @property
+    def exclusions(self) -> Exclusions:
+        """The events that corrections and withdrawals so far exclude."""
+        return Exclusions(self.ledger.events(self.problem, kinds=EXCLUDING_KINDS))
+
+    def fold(self) -> Fold:
+        """Fold all events from nothing."""
+        fold = Fold(self.spec, self.exclusions)
+        for event in self.events:
+            fold.apply(event)
+        return fold
+
     def open(self, count: int = 1, *, subject: str | None = None) -> list[str]:
         """Open episodes; returns their ids."""
         ids = [self.rng.bytes(16).hex() for _ in range(count)]
@@ -118,15 +137,19 @@ class History:
         some = np.flatnonzero(self.rng.random(H) < 0.5).tolist() or [0]
         form = ("whole", "steps", "path")[seed % 3]
         if form == "steps":
-            names = ("step", "state", "action", "next_state", "reward")
-            step = zip(range(H), states[:-1], actions, states[1:], rewards, strict=True)
-            rows = [dict(zip(names, one, strict=True)) for one in step]
-            return {"steps": [rows[h] for h in some]}
+            return {"steps": [step_of(facts, h) for h in some]}
         if form == "path" and self.spec.late == "rewards":
             paid: dict[str, Any] = {"rewards": {h: rewards[h] for h in some}}
             path: dict[str, Any] = {"path": {"states": states, "actions": actions}}
             return [path, paid, path | paid][int(self.rng.integers(3))]
         return facts
+
+
+def step_of(facts: dict[str, Any], h: int) -> dict[str, Any]:
+    """One step of a whole episode."""
+    states, actions, rewards = facts["states"], facts["actions"], facts["rewards"]
+    row = (h, states[h], actions[h], states[h + 1], rewards[h])
+    return dict(zip(("step", "state", "action", "next_state", "reward"), row, strict=True))
 
 
 def anything(rng: np.random.Generator) -> dict[str, Any]:

@@ -15,7 +15,8 @@ import uvicorn
 import belated as bl
 from belated.cli.serve import open_listener
 from belated.ledger import Ledger
-from belated.online.host import Failure, Host
+from belated.online.host import Host
+from belated.online.status import Failure
 from belated.service import Settings, create_app
 from belated.service.tokens import create_token
 from browser.chromium import CHROMIUM, Tab, chromium
@@ -299,7 +300,7 @@ def test_a_failed_problem_shows_the_reason_and_no_numbers(
     tab: Tab, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failure = Failure("clinic", "event 7 cannot be read", 7)
-    monkeypatch.setattr(Host, "status_nowait", lambda self, problem: failure)
+    monkeypatch.setattr(Host, "status", lambda self, problem: failure)
     shown(tab, url)
     assert "Learning has stopped: event 7 cannot be read." in tab.text("#failure")
     assert {tab.text(f"#{id}") for id in ("begun", "missing", "updates", "alpha")} == {"–"}

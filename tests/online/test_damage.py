@@ -1,6 +1,5 @@
 """Damaged events and snapshots are reported; they never reach compiled code, or stop others."""
 
-import gc
 import json
 import subprocess
 import sys
@@ -16,13 +15,13 @@ from belated.cli.support.existing_ledger import open_existing_ledger, verify_led
 from belated.episode import Shape
 from belated.learner.feedback import Feedback
 from belated.learner.learner import Learner
-from belated.learner.plan import from_dense
 from belated.ledger import Ledger, Lost, schema
 from belated.ledger.schema import canonical, digest
 from belated.online.fold import Fold
-from belated.online.follower import Follower
-from belated.online.host import Failure, Host
-from belated.online.snapshot_codec import decode_state, encode_state
+from belated.online.host import Host
+from belated.online.learner_cache import Follower
+from belated.online.snapshot_codec import encode_state
+from belated.online.status import Failure
 from belated.online.verify import verify
 from combinations import FULL
 from histories import H, History, S, make_spec
@@ -69,29 +68,6 @@ def play(ledger: Ledger, name: str = "clinic") -> tuple[History, int]:
     return history, [event.seq for event in ledger.events(history.problem)][-3]
 
 
-def run_damaged() -> tuple[str, list[str]]:
-    """Fold and verify a ledger in which a state is far out of range; return what is reported."""
-    with Ledger.open("sqlite://") as ledger:
-        (history, seq), (other, _) = play(ledger), play(ledger, "other")
-        damage(ledger, seq, put("states", 1, value=FAR))
-        host = Host(ledger)
-        host.step()
-        assert ledger.policies.newest(other.problem) is not None
-        assert list(host.failures) == [history.problem]
-        return host.failures[history.problem].reason, verify(ledger, history.known).faults
-
-
-def test_a_state_out_of_range_is_a_failure_of_its_problem_alone() -> None:
-    folder = Path(__file__).parent
-    program = (
-        f"import json, sys; sys.path[:0] = {[str(folder), str(folder.parent)]}; "
-        "from test_damage import run_damaged; print(json.dumps(run_damaged()))"
-    )
-    reason, faults = json.loads(run_in_process("-c", program))
-    assert f"got {FAR}" in reason
-    assert f"got {FAR}" in "\n".join(faults)
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -126,7 +102,6 @@ def test_an_event_that_does_not_match_its_digest_is_not_applied(memory: Ledger) 
     damage(memory, seq, put("rewards", 0, value=0.125), sign=False)
     with pytest.raises(ValueError, match=f"Event {seq} .*digest mismatch"):
         Follower(memory, history.known).catch_up()
-    assert gc.isenabled()  # it is paused while events are applied
 
 
 def test_new_events_are_range_checked_by_a_fold_that_continues(memory: Ledger) -> None:
@@ -155,7 +130,7 @@ def test_a_snapshot_whose_lost_episodes_are_not_in_flight_is_rejected(memory: Le
     [episode] = history.open(1)
     memory.append([Lost(episode, "why")])
     state = Follower(memory, history.known).catch_up().snapshot()
-    assert Fold.restore(history.spec, state).lost == 1
+    assert len(Fold.restore(history.spec, state).lost) == 1
     for lost, reason in (
         (["x", 1], "lost episode must be in flight"),
         ([episode, 2], "must lie in 0 .. 1"),
@@ -285,12 +260,6 @@ def test_a_snapshot_that_does_not_match_its_digest_is_logged(
     assert f"at seq {seq} is ignored: digest mismatch" in caplog.text
 
 
-def test_an_intact_snapshot_is_restored_after_the_checks() -> None:
-    *_, state = damaged_snapshot(lambda learner: None)
-    state = decode_state(encode_state(state))
-    assert Learner.restore(state["learner"]).observed == 5
-
-
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -313,15 +282,6 @@ def test_absorb_checks_the_arrays_of_feedback(name: str, values: list[Any]) -> N
     assert learner.missing == 0
     learner.absorb([good])
     assert learner.missing == 1
-
-
-@pytest.mark.parametrize(
-    "transitions",
-    [np.zeros((H + 1, S, 2, S), int), np.full((S, 2, S), -1), np.zeros((S, 2, S))],
-)
-def test_counts_are_made_only_from_counts_of_the_right_shape(transitions: Any) -> None:
-    with pytest.raises(ValueError, match="transitions must be"):
-        from_dense(Shape(S, 2, H), transitions)
 
 
 def test_thousands_of_changed_bytes_neither_crash_nor_pass_in_silence() -> None:

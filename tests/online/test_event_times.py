@@ -11,7 +11,8 @@ from belated.online.fold import Fold
 from belated.online.history import MICROSECONDS_PER_SECOND as SECOND
 from belated.online.learner_factory import build_learner
 from belated.online.snapshot_codec import decode_state, encode_state
-from histories import History, anything, make_spec
+from belated.online.status import ProblemStatus
+from histories import History, anything, make_spec, step_of
 from snapshots import same
 
 NOW = 1_794_750_600 * SECOND
@@ -59,7 +60,9 @@ def memory() -> Iterator[Ledger]:
 
 def bins(view: Any) -> list[tuple[int, dict[str, float]]]:
     """Return the start and the columns of each bin that is not empty."""
-    rows = [{name: column[i] for name, column in view.columns.items()} for i in range(len(view))]
+    rows = [
+        {name: column[i] for name, column in view.columns.items()} for i in range(len(view.starts))
+    ]
     pairs = zip(view.starts, rows, strict=True)
     return [(start, row) for start, row in pairs if row["opened"] or row["returned"]]
 
@@ -69,8 +72,8 @@ def test_an_imported_episode_is_as_old_as_its_event_time_says(memory: Ledger) ->
     history.open_at(JANUARY)
     history.open_at(None)
     fold = history.fold()
-    assert fold.opened_at == [JANUARY, NOW]
-    assert fold.recorded_at == [NOW, NOW]
+    status = ProblemStatus.of(fold)
+    assert (status.opened_at, status.recorded_at) == ([JANUARY, NOW], [NOW, NOW])
 
 
 def test_a_delay_lasts_from_event_time_to_event_time(memory: Ledger) -> None:
@@ -96,14 +99,7 @@ def test_an_episode_in_pieces_returns_with_the_latest_of_them(memory: Ledger) ->
     id = history.open_at(JANUARY)
     facts = anything(history.rng)
     for h, day in ((2, 9), (0, 2), (1, 5)):
-        step = {
-            "step": h,
-            "state": facts["states"][h],
-            "action": facts["actions"][h],
-            "next_state": facts["states"][h + 1],
-            "reward": facts["rewards"][h],
-        }
-        history.answer_at(id, JANUARY + day * DAY, {"steps": [step]})
+        history.answer_at(id, JANUARY + day * DAY, {"steps": [step_of(facts, h)]})
         history.tick()
     (_, returned) = bins(history.fold().history.view().times)[-1]
     assert returned["longest"] == 9 * 86_400
@@ -129,7 +125,7 @@ def test_impossible_times_give_no_negative_delay_and_no_future(
     history.tick()
     fold = history.fold()
     view = fold.history.view()
-    assert max(fold.opened_at) <= NOW
+    assert max(ProblemStatus.of(fold).opened_at) <= NOW
     assert view.times.starts[-1] <= NOW
     assert view.times.columns["returned"].sum() == 1
     assert view.times.columns["longest"].max() >= 0

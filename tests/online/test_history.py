@@ -8,19 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from belated.ledger import Corrected, Event, Feedback, Ledger, Opened, Recorded
-from belated.ledger.events import Exclusions
-from belated.online.fold import FORMAT, Fold
-from belated.online.follower import Follower, read_excluding_events
-from belated.online.history import MAX_BINS, MICROSECONDS_PER_SECOND, HistogramView, HistoryView
-from belated.online.history import History as Counted
+from belated.ledger import Event, Feedback, Ledger, Opened, Recorded
+from belated.online.history import (
+    MAX_BINS,
+    MICROSECONDS_PER_SECOND,
+    HistogramView,
+    HistoryView,
+)
 from belated.online.host import Host
 from belated.online.learner_factory import build_learner
-from belated.online.snapshot_codec import decode_state, digest_state, encode_state
 from belated.online.status import ProblemStatus
-from combinations import FULL, chosen
+from combinations import FULL
 from histories import KINDS, A, H, History, S, anything, make_spec
-from snapshots import same
 
 START = 1_794_750_600 * MICROSECONDS_PER_SECOND
 TABLE = np.linspace(0, 1, H * S * A).reshape(H, S, A)
@@ -87,13 +86,6 @@ def memory(clock: Clock) -> Iterator[Ledger]:
         yield opened
 
 
-def from_nothing(history: History) -> Fold:
-    fold = Fold(history.spec, Exclusions(read_excluding_events(history.ledger, history.problem)))
-    for event in history.ledger.events(history.problem):
-        fold.apply(event)
-    return fold
-
-
 def check(past: HistoryView, history: History) -> int:
     """Compare with a plain recount of the ledger; returns how many episodes are back."""
     opened, back = recount(history)
@@ -130,7 +122,7 @@ def binned(
 ) -> list[tuple[int, int]]:
     """Return the expected limits of the bins."""
     if not keys:
-        assert len(view) == 0
+        assert len(view.starts) == 0
         return []
     while (max(keys) - origin) // width - (min(keys) - origin) // width >= MAX_BINS:
         width *= 2
@@ -194,45 +186,9 @@ def test_a_history_is_a_plain_recount_of_the_ledger(
     history = Long(clock, memory, luck=luck, **options)
     for _ in range(4):
         history.go_on(40)
-        returned = check(from_nothing(history).history.view(), history)
+        returned = check(history.fold().history.view(), history)
     assert returned > 10
-    assert from_nothing(history).history.view().times.width > MICROSECONDS_PER_SECOND
-
-
-@several_kinds
-def test_a_history_from_any_snapshot_is_the_one_from_nothing(
-    memory: Ledger, clock: Clock, options: dict[str, Any]
-) -> None:
-    history = Long(clock, memory, luck=5, **options)
-    history.go_on(50)
-    events = list(memory.events(history.problem))
-    exclusions = Exclusions(read_excluding_events(memory, history.problem))
-    end, before = from_nothing(history).snapshot(), Fold(history.spec, exclusions)
-    for place, event in enumerate(events, start=1):
-        before.apply(event)
-        if place % 4:
-            continue
-        after = Fold.restore(
-            history.spec, decode_state(encode_state(before.snapshot())), exclusions
-        )
-        for later in events[place:]:
-            after.apply(later)
-        assert same(after.snapshot(), end)
-
-
-@several_kinds
-def test_following_a_ledger_gives_the_history_from_nothing(
-    memory: Ledger, clock: Clock, options: dict[str, Any]
-) -> None:
-    history = Long(clock, memory, luck=7, **options)
-    follower = Follower(memory, history.known)
-    for round in range(10):
-        history.go_on(10)
-        fold = follower.catch_up()
-        follower.save(every=10)
-        if chosen(round, one_in=3):
-            assert digest_state(fold.snapshot()) == digest_state(from_nothing(history).snapshot())
-    check(fold.history.view(), history)
+    assert history.fold().history.view().times.width > MICROSECONDS_PER_SECOND
 
 
 def test_a_return_is_told_as_of_the_arrival_of_the_last_piece(memory: Ledger, clock: Clock) -> None:
@@ -251,9 +207,9 @@ def test_a_return_is_told_as_of_the_arrival_of_the_last_piece(memory: Ledger, cl
         memory.append([Feedback(id, piece)])
     history.open(5)
     clock.pass_by(100)
-    assert from_nothing(history).history.view().times.columns["returned"].sum() == 0
+    assert history.fold().history.view().times.columns["returned"].sum() == 0
     history.tick()
-    past = from_nothing(history).history.view()
+    past = history.fold().history.view()
     of = {name: column[7] for name, column in past.times.columns.items()}
     assert (of["returned"], of["delay"], of["longest"], of["episodes"]) == (1, 7.25, 7.25, 3)
     assert past.versions.columns["earned"][0] == pytest.approx(sum(rewards))
@@ -267,86 +223,8 @@ def test_rewards_that_are_known_count_and_not_those_that_are_sent(
     (id,) = history.open()
     memory.append([Feedback(id, facts)])
     history.tick()
-    earned = from_nothing(history).history.view().versions.columns["earned"][0]
+    earned = history.fold().history.view().versions.columns["earned"][0]
     assert earned == pytest.approx(TABLE[0, 0, 0] + TABLE[1, 1, 1] + TABLE[2, 2, 0])
-
-
-def test_a_correction_takes_the_place_of_what_came_before(memory: Ledger, clock: Clock) -> None:
-    history = Long(clock, memory)
-    (id,) = history.open()
-    clock.now = START
-    history.answer(id)
-    history.tick()
-    clock.pass_by(3)
-    right = anything(history.rng)
-    memory.append([Corrected(id, right)])
-    history.tick()
-    past = from_nothing(history).history.view()
-    assert past.times.columns["returned"].tolist() == [0, 0, 0, 1]
-    assert past.times.columns["delay"][3] == 3
-    assert past.versions.columns["earned"][0] == pytest.approx(sum(right["rewards"]))
-
-
-def test_what_was_withdrawn_leaves_no_trace(memory: Ledger, clock: Clock) -> None:
-    history = Long(clock, memory)
-    follower = Follower(memory, history.known)
-    (stays,) = history.open()
-    history.answer(stays, *history.open(3, subject="someone"))
-    history.open(2, subject="someone")
-    history.tick()
-    assert follower.catch_up().history.opened == 6
-    memory.withdraw(subject="someone")
-    history.tick()
-    fold = follower.catch_up()
-    assert fold.history.opened == 1
-    assert check(fold.history.view(), history) == 1
-
-
-def test_a_clock_that_is_set_back_makes_no_delay_negative(memory: Ledger, clock: Clock) -> None:
-    history = Long(clock, memory)
-    ids = history.open(2)
-    clock.now = START - 5 * MICROSECONDS_PER_SECOND
-    history.answer(ids[0])
-    clock.now = START + 9 * MICROSECONDS_PER_SECOND
-    history.answer(ids[1])
-    history.tick()
-    past = from_nothing(history).history.view()
-    assert past.times.start == START - 5 * MICROSECONDS_PER_SECOND
-    assert past.times.columns["delay"][0] == 0
-    assert check(past, history) == 2
-
-
-def test_many_versions_share_a_bin() -> None:
-    counted = Counted()
-    for version in [2, *range(1, 601)]:
-        counted.add_opening(START, version, recorded_at=START)
-    view = counted.view().versions
-    assert (view.width, len(view), view.start) == (4, 150, 1)
-    assert view.columns["opened"][:3].tolist() == [5, 4, 4]
-
-
-def older(state: dict[str, Any]) -> dict[str, Any]:
-    """Return a snapshot as it was before episodes in flight were kept by the learner alone."""
-    old = {key: value for key, value in state.items() if key != "in_flight"}
-    return old | {"format": 2, "flights": state["in_flight"] | {"parts": []}}
-
-
-@pytest.mark.parametrize(
-    "change",
-    [older, lambda state: state | {"spec": "another"}, lambda state: state | {"history": None}],
-    ids=["older", "of another problem", "damaged"],
-)
-def test_a_snapshot_that_is_not_of_this_kind_is_passed_over(
-    memory: Ledger, clock: Clock, change: Any
-) -> None:
-    history = Long(clock, memory, luck=9)
-    history.go_on(40, undo=False)
-    state = from_nothing(history).snapshot()
-    assert state["format"] == FORMAT
-    memory.snapshots.save(history.problem, memory.last, encode_state(change(state)))
-    history.go_on(10, undo=False)
-    fold = Follower(memory, history.known).catch_up()
-    assert same(fold.snapshot(), from_nothing(history).snapshot())
 
 
 class Held:
@@ -377,10 +255,10 @@ def test_while_a_learner_is_at_work_it_is_told_where_it_stood(memory: Ledger, cl
     first = host.status(history.known)
     assert isinstance(first, ProblemStatus)
     history.answer(*history.open(3))
-    with Held(host._state(history.known).lock):
+    with Held(host.learners.get(history.known).lock):
         assert host.status(history.known) is first
     assert host.step()
-    with Held(host._state(history.known).lock):
+    with Held(host.learners.get(history.known).lock):
         stood = host.status(history.known)
     assert isinstance(stood, ProblemStatus)
     assert stood.seq > first.seq
@@ -393,73 +271,15 @@ def test_while_a_learner_is_at_work_it_is_told_where_it_stood(memory: Ledger, cl
     host.stop()
 
 
-class Watched:
-    """A lock that tells when somebody comes for it."""
-
-    def __init__(self, lock: Any) -> None:
-        self._lock = lock
-        self.wanted = threading.Event()
-
-    def acquire(self, *given: Any, **options: Any) -> bool:
-        self.wanted.set()
-        return bool(self._lock.acquire(*given, **options))
-
-    def release(self) -> None:
-        self._lock.release()
-
-
-def test_who_asks_first_waits_for_the_learner(
-    memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("belated.online.host.LOCK_TIMEOUT_S", 0)
-    history = Long(clock, memory)
-    host = Host(memory)
-    state = host._state(history.known)
-    lock, watched = state.lock, Watched(state.lock)
-    monkeypatch.setattr(state, "lock", watched)
-    told: list[object] = []
-    asker = threading.Thread(target=lambda: told.append(host.status(history.known)))
-    with Held(lock):
-        asker.start()
-        watched.wanted.wait()
-        history.open(2)
-    asker.join()
-    assert isinstance(told[0], ProblemStatus)
-    assert told[0].history.versions.columns["opened"].tolist() == [2]
-
-
 def test_who_would_have_to_wait_can_be_told_so(
     memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("belated.online.host.LOCK_TIMEOUT_S", 0)
     history = Long(clock, memory)
     host = Host(memory)
-    with Held(host._state(history.known).lock):
-        assert host.status_nowait(history.known) is None
-    first = host.status_nowait(history.known)
+    with Held(host.learners.get(history.known).lock):
+        assert host.status(history.known) is None
+    first = host.status(history.known)
     assert isinstance(first, ProblemStatus)
-    with Held(host._state(history.known).lock):
-        assert host.status_nowait(history.known) is first
-
-
-def test_nobody_looks_where_nobody_has_asked(
-    memory: Ledger, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watched, other = (Long(clock, memory, name=name) for name in ("watched", "other"))
-    looks: list[str] = []
-    plain = ProblemStatus.of
-
-    def look(fold: Fold) -> ProblemStatus:
-        looks.append(fold.spec.name)
-        return plain(fold)
-
-    monkeypatch.setattr(ProblemStatus, "of", look)
-    host = Host(memory)
-    host.step()
-    assert looks == []
-    host.status(watched.known)
-    for history in (watched, other):
-        history.answer(*history.open(2))
-    host.step()
-    assert looks == ["watched", "watched"]
-    host.stop()
+    with Held(host.learners.get(history.known).lock):
+        assert host.status(history.known) is first

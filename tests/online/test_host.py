@@ -7,23 +7,22 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from belated.episode import Policy
 from belated.learner.learner import Learner
-from belated.ledger import Corrected, Feedback, Ledger, Part
+from belated.ledger import Corrected, Ledger, Part
 from belated.ledger.databases import LOCK_TIMEOUT, describe_outage
-from belated.ledger.events import Exclusions, NewEvent, Tick
+from belated.ledger.events import NewEvent, Tick
 from belated.ledger.policies import encode_policy
 from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
-from belated.online.follower import read_excluding_events
-from belated.online.host import Host
-from belated.online.lock import DatabaseLock, FileLock, create_lock
-from belated.online.serving import Serving
+from belated.online.host import DatabaseLock, FileLock, Host, create_lock
 from belated.online.status import ProblemStatus
 from belated.online.verify import verify
-from histories import History, make_spec
+from histories import H, History, S, make_spec
 from processes import Program
 
 PATIENCE = 60.0
@@ -46,10 +45,7 @@ def newest_sha(history: History) -> str:
 
 def fold_sha(history: History) -> str:
     """The digest of the policy that the events come to, folded from nothing."""
-    fold = Fold(history.spec, Exclusions(read_excluding_events(history.ledger, history.problem)))
-    for event in history.ledger.events(history.problem):
-        fold.apply(event)
-    return encode_policy(fold.policy).sha
+    return encode_policy(history.fold().policy).sha
 
 
 @pytest.fixture
@@ -98,24 +94,6 @@ def test_a_policy_that_stays_the_same_is_not_published_again(memory: Ledger) -> 
     assert versions(history) == [1]
 
 
-def test_a_host_goes_on_where_another_was_stopped(memory: Ledger) -> None:
-    pair = [History(memory, make_spec(name), 3) for name in ("one", "many")]
-    host = Host(memory)
-    host.step()
-    for round in range(6):
-        facts = [pair[0].whole() for _ in range(3)]
-        for history in pair:
-            ids = history.open(3)
-            memory.append([Feedback(id, one) for id, one in zip(ids, facts, strict=True)])
-        host.step()
-        if round % 2:
-            host.stop()
-            host = Host(memory, snapshot_every=round)
-    one, many = ([v.sha for v in memory.policies.versions(history.problem)] for history in pair)
-    assert one == many
-    assert len(one) > 2
-
-
 def test_what_a_host_ticked_and_did_not_publish_another_publishes(
     history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,19 +112,6 @@ def test_what_a_host_ticked_and_did_not_publish_another_publishes(
     Host(ledger).step()
     assert kinds(history)[-2:] == ["tick", "published"]
     assert newest_sha(history) == fold_sha(history)
-
-
-def test_a_correction_of_what_was_learnt_gives_a_version_without_it(history: History) -> None:
-    ledger = history.ledger
-    host = Host(ledger)
-    host.step()
-    ids = history.open(6)
-    history.answer(*ids)
-    host.step()
-    before = newest_sha(history)
-    ledger.append([Corrected(id, history.whole()) for id in ids])
-    host.step()
-    assert newest_sha(history) == fold_sha(history) != before
 
 
 def test_a_withdrawal_of_what_was_learnt_gives_a_version_without_it(history: History) -> None:
@@ -174,18 +139,6 @@ def test_snapshots_are_kept_every_so_many_events(history: History) -> None:
         kept.add(None if snapshot is None else snapshot.seq)
     assert None in kept
     assert len(kept) == 5
-
-
-@pytest.mark.parametrize("action", ["freeze", "shadow_on"])
-def test_a_host_goes_on_learning_whatever_is_served(history: History, action: Any) -> None:
-    ledger = history.ledger
-    host, serving = Host(ledger), Serving(ledger)
-    host.step()
-    ledger.control(history.problem, action)
-    history.answer(*history.open(5))
-    host.step()
-    choice = serving.state(history.problem)
-    assert (choice.version, choice.newest) == (1, 2)
 
 
 def test_a_problem_that_fails_does_not_hold_up_the_others(memory: Ledger) -> None:
@@ -236,6 +189,18 @@ def test_a_learner_that_raises_is_tried_again_when_something_is_corrected(
     assert not host.failures
     assert newest_sha(history) == fold_sha(history)
     assert verify(ledger, history.known).sound
+
+
+def test_a_policy_that_the_ledger_rejects_is_a_failure(
+    history: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = Host(history.ledger)
+    wrong = Policy(np.full((H, S), 7, np.int32))
+    monkeypatch.setattr(Fold, "policy", wrong)
+    host.step()
+    assert versions(history) == []
+    reason = host.failures[history.problem].reason
+    assert reason.startswith("The policy cannot be published. ")
 
 
 @pytest.mark.parametrize("kind", [sa.exc.OperationalError, sa.exc.InternalError])
@@ -465,13 +430,6 @@ def test_a_host_keeps_up_with_all_that_is_written_and_undone_meanwhile(sqlite_ur
             assert kinds(history).count("tick") > 1
 
 
-def test_a_thread_looks_now_and_then(history: History) -> None:
-    with Attentive(history.ledger, interval=1e-3) as host:
-        for _ in range(3):
-            assert host.looks.get(timeout=PATIENCE) == "looked"
-    assert versions(history) == [1]
-
-
 def test_a_thread_outlives_an_outage(history: History) -> None:
     host = Attentive(history.ledger, interval=1e-3)
     host.failing = True
@@ -539,11 +497,6 @@ def test_two_that_plan_at_once_publish_what_the_events_come_to(
             host.step()
         assert newest_sha(history) == fold_sha(history)
         assert verify(ledger, history.known).sound
-
-
-def test_a_lock_in_memory_is_always_free(memory: Ledger) -> None:
-    assert create_lock(memory.store).acquire()
-    assert create_lock(memory.store).acquire()
 
 
 def test_a_lock_lies_beside_the_database(sqlite_url: str, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from belated.ledger import Corrected, Feedback, Ledger, Lost
 from belated.ledger.events import NewEvent, Tick
-from belated.online.follower import Follower, LearnerMemory
 from belated.online.host import Host
-from belated.online.status import ProblemStatus, Summary
+from belated.online.learner_cache import Follower, Summary
+from belated.online.status import ProblemStatus
 from databases import count_statements
 from histories import KINDS, History, make_spec
 
@@ -36,48 +36,11 @@ def newest_shas(ledger: Ledger, problem: int) -> list[str]:
     return [version.sha for version in ledger.policies.versions(problem)]
 
 
-@pytest.mark.parametrize("problems", [3, 30])
-def test_a_poll_of_idle_problems_asks_the_ledger_once(ledger: Ledger, problems: int) -> None:
-    define(ledger, problems)
-    host = Host(ledger)
-    settle(host)
-    with count_statements(ledger) as statements:
-        host.step()
-    host.stop()
-    reads = [text for text in statements if "FROM events" in text]
-    assert len(reads) == 1
-    assert not [text for text in statements if "FROM problems" in text]
-
-
-def test_a_poll_touches_only_the_problem_that_is_busy(memory: Ledger) -> None:
-    counts = []
-    for problems in (2, 20):
-        histories = define(memory, problems) if problems == 2 else more(memory, problems)
-        host = Host(memory)
-        settle(host)
-        histories[0].answer(*histories[0].open(3))
-        with count_statements(memory) as statements:
-            host.step()
-        counts.append(len(statements))
-        host.stop()
-    assert counts[0] == counts[1]
-
-
-def more(ledger: Ledger, count: int) -> list[History]:
-    return [History(ledger, make_spec(f"other-{i}"), i) for i in range(count)]
-
-
-def test_a_problem_defined_later_is_processed_too(memory: Ledger) -> None:
-    define(memory, 2)
-    host = Host(memory)
-    settle(host)
-    late = History(memory, make_spec("late"))
-    host.step()
-    assert len(newest_shas(memory, late.problem)) == 1
-
-
-def test_summaries_use_neither_learners_nor_the_ledger(memory: Ledger) -> None:
+def test_summaries_agree_with_the_status_and_use_neither_learners_nor_the_ledger(
+    memory: Ledger,
+) -> None:
     histories = define(memory, 3)
+    memory.append([Lost(histories[0].episodes[0], "why")])
     host = Host(memory)
     host.step()
     with count_statements(memory) as statements:
@@ -85,24 +48,12 @@ def test_summaries_use_neither_learners_nor_the_ledger(memory: Ledger) -> None:
     assert statements == []
     for history in histories:
         summary, status = found[history.spec.name], host.status(history.known)
+        assert isinstance(summary, Summary)
         assert isinstance(status, ProblemStatus)
         learner = status.learner
-        assert summary == Summary(learner.missing, 0, learner.psi, learner.mean_delay)
-        assert learner.missing == 2
-
-
-def test_a_summary_counts_lost_episodes_as_the_status_does(memory: Ledger) -> None:
-    [history] = define(memory, 1)
-    memory.append([Lost(history.open(3)[0], "why")])
-    history.open(2)
-    host = Host(memory)
-    host.step()
-    [(_, summary)] = host.summaries
-    status = host.status(history.known)
-    assert isinstance(status, ProblemStatus)
-    learner = status.learner
-    assert summary == Summary(learner.missing, 1, learner.psi, learner.mean_delay)
-    assert learner.missing == 6
+        assert (summary.psi, summary.mean_delay) == (learner.psi, learner.mean_delay)
+        assert (summary.missing, summary.lost) == (learner.missing, status.lost)
+    assert [found[history.spec.name].lost for history in histories] == [1, 0, 0]
 
 
 def test_a_host_is_ready_when_every_problem_is_folded_and_new_events_come_first(
@@ -138,7 +89,7 @@ def test_after_an_outage_a_poll_continues_with_the_problems_that_are_left(
     def fail_second(events: Sequence[NewEvent]) -> object:
         nonlocal calls
         calls += Tick in map(type, events)
-        if calls == 2:
+        if events and calls == 2:
             raise sa.exc.OperationalError("tick", {}, Exception("the disk is full"))
         return append(events)
 
@@ -207,21 +158,22 @@ def test_learners_beyond_the_limit_are_released_and_the_last_one_stays(memory: L
 
 
 def is_released(host: Host, history: History) -> bool:
-    return host._state(history.known).follower._fold is None
+    return host.learners.get(history.known).fold is None
 
 
 def test_a_learner_in_use_is_not_released(memory: Ledger) -> None:
-    histories = define(memory, 2)
-    host = Host(memory)
-    host.step()
-    host._memory = LearnerMemory(0)
-    for history in histories:
-        host._memory.add(history.problem, 1)
-    with host._state(histories[0].known).lock:
-        host.step()
-    assert not is_released(host, histories[0])
-    host.step()
-    assert is_released(host, histories[0])
+    histories = define(memory, 3)
+    host = Host(memory, memory_limit_bytes=0)
+    with host.learners.get(histories[1].known).lock:
+        for history in histories[::2]:
+            host.status(history.known)
+    host.status(histories[1].known)
+    host.status(histories[2].known)
+    with host.learners.get(histories[1].known).lock:
+        host.learners.release_unused(save=False)
+    assert [is_released(host, history) for history in histories] == [True, False, False]
+    host.learners.release_unused(save=False)
+    assert [is_released(host, history) for history in histories] == [True, True, False]
 
 
 def test_a_release_saves_a_snapshot_if_many_events_would_be_applied_again(
@@ -248,13 +200,8 @@ def test_a_memory_limit_must_not_be_negative(memory: Ledger) -> None:
         Host(memory, memory_limit_bytes=-1)
 
 
-def test_what_fits_is_not_released() -> None:
-    sizes = LearnerMemory(100)
-    for problem in (1, 2):
-        sizes.add(problem, 50)
-    assert sizes.excess() == []
-    sizes.add(3, 1)
-    assert sizes.excess() == [1]
-    sizes.remove(1)
-    assert sizes.excess() == []
-    assert LearnerMemory(None).excess() == []
+def test_what_fits_is_not_released(memory: Ledger) -> None:
+    histories = define(memory, 2)
+    host = Host(memory, memory_limit_bytes=1_000_000)
+    host.step()
+    assert not any(is_released(host, history) for history in histories)

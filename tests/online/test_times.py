@@ -8,7 +8,7 @@ import pytest
 from belated.ledger import Control, Feedback, Ledger, Opened, Part, ProblemSpec, Recorded
 from belated.online.fold import Fold
 from belated.online.host import Host
-from belated.online.serving import Serving
+from belated.online.served_version import Serving
 from belated.online.snapshot_codec import decode_state, encode_state
 from belated.online.verify import verify
 from histories import anything, make_spec

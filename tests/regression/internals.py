@@ -13,8 +13,9 @@ from belated.cli.main import app as cli
 from belated.learner.bases import BASES
 from belated.ledger import Ledger, Problem
 from belated.ledger.clients import StoredResponse
-from belated.online.follower import Follower
 from belated.online.host import Host
+from belated.online.learner_cache import Follower
+from belated.online.status import ProblemStatus
 from belated.papers.howson2021 import grid, measurements
 from belated.papers.howson2021.report import PaperReport
 from service.site import Site
@@ -73,16 +74,21 @@ def plan_once(ledger: Ledger) -> None:
 def learnt_from(ledger: Ledger, problem: Problem) -> list[Any]:
     """Return all that can be asked of the learner of a problem, and the history of the problem."""
     fold = Follower(ledger, problem).catch_up()
-    learner, status, history = fold.learner, fold.status, fold.history.view()
+    learner, problem_status = fold.learner, ProblemStatus.of(fold)
+    status, history = problem_status.learner, problem_status.history
     return [
         fold.policy.actions,
         fold.policy.probabilities(problem.spec.shape.actions),
         learner.value_table,
-        [learner.observed, learner.missing, learner.updates, learner.epochs, fold.lost],
-        [float(learner.alpha), fold.waiting, fold.tick, fold.due_at],
+        [learner.observed, learner.missing, learner.updates, learner.epochs, problem_status.lost],
+        [float(learner.alpha), problem_status.waiting, fold.tick, fold.due_at],
         [status.begun, status.observed, status.missing, status.exact, status.in_flight],
         [float(status.mean_delay), float(status.psi)],
-        [fold.opened_at, fold.recorded_at, fold.lost_opened_at],
+        [
+            problem_status.opened_at,
+            problem_status.recorded_at,
+            problem_status.lost_opened_at,
+        ],
         [[dict(one.columns), one.starts] for one in (history.times, history.arrivals)],
         [dict(history.versions.columns), history.newest, history.delays.durations()],
     ]

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from belated.cli.main import app
 from belated.ledger import Ledger
-from belated.online.follower import Follower
+from belated.online.learner_cache import Follower
 from ledger_samples import count_rows
 from online.conftest import postgres, postgres_url, sqlite_url
 from processes import Program

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from belated.client import wire
 from belated.ledger import Ledger
-from belated.online.history import MICROSECONDS_PER_SECOND
+from belated.online.history import MICROSECONDS_PER_SECOND, OpenEpisode
 from belated.online.history import History as Counted
 from belated.service.status import version_bins
 from service.site import PLAYED, Site
@@ -133,7 +133,7 @@ def test_the_bins_of_a_long_time_are_wider(site: Site, clock: Clock) -> None:
 def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
     counted = Counted()
     for version in range(1, 258):
-        counted.add_opening(START, version, recorded_at=START)
+        counted.add_opening(OpenEpisode(1, START, START, version, 1))
     view = counted.view()
     said = version_bins(view.versions, view.newest)
     assert said.width == 2

@@ -14,7 +14,7 @@ from belated.cli.lateness import lateness
 from belated.ledger import Ledger
 from belated.online.delay_records import delay_records
 from belated.online.fold import Fold
-from belated.online.follower import Follower
+from belated.online.learner_cache import Follower
 from belated.online.snapshot_codec import decode_state, encode_state
 from belated.online.status import ProblemStatus
 from service.site import PLAYED, Site

@@ -150,7 +150,7 @@ def test_a_failed_problem_and_its_repair_are_logged(
         def broken(*given: Any) -> Any:
             raise KeyError("patient 17")
 
-        patch.setattr("belated.online.host.publish_if_changed", broken)
+        patch.setattr("belated.online.host.Host._publish_if_changed", broken)
         site.host.step()
         site.host.step()
     assert events(lines) == ["problem_failed"]

@@ -97,7 +97,7 @@ def test_a_problem_that_is_folded_for_the_first_time_is_not_reported_as_failed(s
     site.define()
     problem = site.ledger.problem("clinic")
     assert problem is not None
-    with site.host._state(problem).lock:
+    with site.host.learners.get(problem).lock:
         assert 'belated_failed{problem="clinic"} 0.0' in site.get("/metrics").text
 
 
@@ -212,7 +212,7 @@ def test_the_first_fold_of_a_problem_delays_only_its_own_requests(
     problem = site.ledger.problem("clinic")
     assert problem is not None
     monkeypatch.setattr("belated.service.state.FOLD_CHECKS", 1000)
-    with site.host._state(problem).lock:
+    with site.host.learners.get(problem).lock:
         waiting = [site.start(site.asking("GET", f"{BASE}/status")) for _ in range(12)]
         assert site.get("/v1/problems/other/status").status_code == 200
         assert "belated_" in site.get("/metrics").text

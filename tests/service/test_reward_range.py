@@ -24,7 +24,7 @@ def fold(site: Site) -> Any:
     """Return the learner of the clinic."""
     problem = site.ledger.problem("clinic")
     assert problem is not None
-    return site.host._state(problem).follower.catch_up()
+    return site.host.learners.get(problem).catch_up()
 
 
 def test_a_reward_outside_0_1_is_rejected_with_a_hint(site: Site) -> None:
@@ -83,7 +83,7 @@ def test_the_learner_sees_rewards_in_0_1_and_the_history_those_sent(site: Site, 
     assert returns == [pytest.approx(22.5), 1.5]
     unit = site.ledger.problem("unit")
     assert unit is not None
-    other = site.host._state(unit).follower.catch_up()
+    other = site.host.learners.get(unit).catch_up()
     assert same(fold(site).learner.snapshot(), other.learner.snapshot())
 
 

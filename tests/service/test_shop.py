@@ -141,8 +141,8 @@ def test_a_shop_through_a_restart_learns_what_a_learner_by_hand_learns(
                 play(site, rng, learner, round)
             problem = ledger.problem("shop")
             assert problem is not None
-            fold = site.host._state(problem).follower.catch_up()
-            assert (fold.missing, learner.observed) == (0, 15 * (life + 1))
+            fold = site.host.learners.get(problem).catch_up()
+            assert (len(fold.in_flight), learner.observed) == (0, 15 * (life + 1))
             assert same(fold.learner.snapshot(), learner.snapshot())
             assert verify(ledger, problem).faults == []
             assert ledger.faults() == []

@@ -20,7 +20,6 @@ import numpy as np
 
 from belated.client import NamedPolicy
 from belated.episode import Policy
-from belated.exact.values import optimal_value
 from belated.mdp.model import MDP
 from belated.mdp.play import play
 
@@ -102,15 +101,9 @@ class Outcome:
         >>> Outcome(("ill", "mild", "well"), ("operate", "medicate"), 0.8).steps(range(1, 2))
         [{'step': 1, 'state': 'mild', 'action': 'medicate', 'next_state': 'well'}]
         """
-        return [
-            {
-                "step": h,
-                "state": self.states[h],
-                "action": self.actions[h],
-                "next_state": self.states[h + 1],
-            }
-            for h in visits
-        ]
+        names = ("step", "state", "action", "next_state")
+        rows = zip(range(VISITS), self.states, self.actions, self.states[1:], strict=False)
+        return [dict(zip(names, row, strict=True)) for row in rows if row[0] in visits]
 
 
 @cache
@@ -118,11 +111,6 @@ def world() -> MDP:
     """Return the MDP that simulates the patients of the clinic."""
     transitions = np.array(TRANSITION_PROBABILITIES).swapaxes(0, 1)
     return MDP.dense(transitions, REWARDS, start=INITIAL_STATE_PROBABILITIES, horizon=VISITS)
-
-
-def best_value() -> float:
-    """Return the expected sum of rewards of a patient under an optimal policy."""
-    return optimal_value(world())
 
 
 def treat(policy: NamedPolicy, *, patient: int, seed: int) -> Outcome:

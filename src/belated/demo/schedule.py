@@ -12,11 +12,10 @@ feedback is sent.
 75 []
 """
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Final, NamedTuple
 
-from belated.delays.laws import NEVER, Law, geometric, never
+from belated.delays.laws import NEVER, Law, geometric
+from belated.delays.laws import never as delays_or_never
 from belated.demo.clinic import VISITS
 from belated.randomness import check_seed, uniform
 
@@ -42,28 +41,23 @@ class Delivery(NamedTuple):
     """Whether the message repeats an earlier one."""
 
 
-@dataclass(frozen=True)
 class FeedbackSchedule:
-    """Random schedule of the messages with the feedback of each patient."""
+    """Random schedule of the messages with the feedback of each patient.
 
-    mean_delay: float
-    """Mean delay of the feedback: number of patients who are admitted before it is sent."""
-    never: float
-    """Probability that the feedback of a patient is never sent."""
-    seed: int
-    """Seed of all random numbers of the schedule."""
+    Parameters
+    ----------
+    mean_delay : float
+        Mean delay of the feedback: number of patients who are admitted before it is sent.
+    never : float
+        Probability that the feedback of a patient is never sent.
+    seed : int
+        Seed of all random numbers of the schedule.
+    """
 
-    def __post_init__(self) -> None:
-        check_seed(self.seed)
-        _ = self._delay_or_never, self._delay_law  # raise ValueError if a parameter is invalid
-
-    @cached_property
-    def _delay_law(self) -> Law:
-        return geometric(self.mean_delay)
-
-    @cached_property
-    def _delay_or_never(self) -> Law:
-        return never(self.never, otherwise=self._delay_law)
+    def __init__(self, *, mean_delay: float, never: float, seed: int) -> None:
+        self.mean_delay, self.never, self.seed = mean_delay, never, check_seed(seed)
+        self._delay = geometric(mean_delay)
+        self._delay_or_never = delays_or_never(never, otherwise=self._delay)
 
     def deliveries(self, patient: int) -> list[Delivery]:
         """Return all messages with feedback of the patient with the number `patient`.
@@ -75,12 +69,12 @@ class FeedbackSchedule:
             return []
         parts = self._split(patient)
         delays = [first]
-        delays += [self._draw_delay(self._delay_law, patient, i) for i in range(1, len(parts))]
+        delays += [self._draw_delay(self._delay, patient, i) for i in range(1, len(parts))]
         deliveries = [
             Delivery(patient, delay, visits) for delay, visits in zip(delays, parts, strict=True)
         ]
         if self._uniform(patient, 0) < REPEAT_PROBABILITY:
-            later = 1 + self._draw_delay(self._delay_law, patient, len(parts))
+            later = 1 + self._draw_delay(self._delay, patient, len(parts))
             deliveries.append(Delivery(patient, first + later, parts[0], repeated=True))
         return deliveries
 

@@ -9,9 +9,10 @@ from typing import Final
 
 from belated.client import Client, OpenEpisode, ServiceError
 from belated.delays.queue import Queue
-from belated.demo.clinic import PROBLEM, VISITS, Outcome, best_value, treat
+from belated.demo.clinic import PROBLEM, VISITS, Outcome, treat, world
 from belated.demo.schedule import Delivery, FeedbackSchedule
 from belated.demo.status import DemoStatistics
+from belated.exact.values import optimal_value
 
 NAME: Final[str] = PROBLEM["name"]
 
@@ -44,7 +45,7 @@ class ClinicSimulation:
     """
 
     def __init__(self, client: Client, schedule: FeedbackSchedule, *, first: int = 1) -> None:
-        self.statistics = DemoStatistics(best_value())
+        self.statistics = DemoStatistics(optimal_value(world()))
         self._client = client
         self._schedule = schedule
         self._first = first

@@ -7,8 +7,9 @@ printed periodically instead.
 import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Any, Final
 
 from belated.progress import format_duration
@@ -73,7 +74,7 @@ class DemoStatistics:
         """
         version = status["serving"]["version"]
         cells = (self.opened, self.back, status["missing"], self.twice, self.never, version)
-        recent = mean(self.returns[-RECENT_PATIENTS:])
+        recent = fmean(self.returns[-RECENT_PATIENTS:] or [0.0])
         return _format_row(format_duration(seconds), *cells, f"{recent:.2f} of {self.best:.2f}")
 
     def summary(self, pending: int) -> str:
@@ -89,7 +90,7 @@ class DemoStatistics:
         if self.rejected:
             missing += f", {self.rejected:,} rejected"
         tenth = max(1, self.opened // 10)
-        first, last = mean(self.returns[:tenth]), mean(self.returns[-tenth:])
+        first, last = fmean(self.returns[:tenth]), fmean(self.returns[-tenth:])
         return (
             f"{self.opened:,} patients. Outcomes: {self.back:,} sent, {missing}; "
             f"the service reports {pending:,} pending. "
@@ -98,11 +99,6 @@ class DemoStatistics:
             f"Mean return: {first:.2f} for the first {tenth:,} patients, {last:.2f} for the last "
             f"{tenth:,}; optimal: {self.best:.2f}."
         )
-
-
-def mean(values: Sequence[float]) -> float:
-    """Return the mean of `values`, or 0 if there are none."""
-    return sum(values) / len(values) if values else 0.0
 
 
 class StatusLine:

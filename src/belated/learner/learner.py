@@ -221,14 +221,18 @@ class Learner:
         returned = np.repeat([True, False], [back.size, ages.size])
         return DelayRecords({"episodes": np.concatenate([back, ages])}, returned)
 
-    def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
-        """Return the mean delay in episodes, and the bound ψ of all S_k that follows from it.
+    def mean_delay_without(self, lost: Iterable[int]) -> float:
+        """Return the mean delay in episodes, where the delay of a lost episode ends with its loss.
 
-        ψ bounds the number of episodes in flight at the start of every episode (Lemma 1). The delay
-        of a lost episode ends when the episode is lost. `lost` contains, for each lost episode, the
-        number of episodes that had been started at that time.
+        `lost` contains, for each lost episode, the number of episodes that had been started at that
+        time.
         """
-        return self._register.mean_delay_and_psi(lost)
+        return self._register.mean_delay(lost)
+
+    @property
+    def failure_probability(self) -> float:
+        """Probability delta in the formulas of the base."""
+        return self._problem.algorithm.delta
 
     @property
     def nbytes(self) -> int:
@@ -499,14 +503,16 @@ class Learner:
                 stacklevel=stacklevel,
             )
 
-    def absorb(self, feedback: list[Feedback], *, now_us: int = 0) -> bool:
+    def absorb(self, feedback: list[Feedback], *, now_us: int = 0, checked: bool = False) -> bool:
         """Process `feedback` of any kind as one batch and return whether the policy has changed.
 
         If any item is invalid, ValueError is raised and the learner is unchanged. Steps in terminal
         states are ignored. `now_us` is the current time in microseconds since 1970 (UTC), for
-        updaters that depend on it.
+        updaters that depend on it. Pass `checked` only if the types, lengths and ranges of all
+        arrays have been checked.
         """
-        check_feedback(feedback, self.shape)
+        if not checked:
+            check_feedback(feedback, self.shape)
         return self._absorb(feedback, now_us)
 
     def _absorb(self, feedback: list[Feedback], now_us: int = 0) -> bool:

@@ -261,13 +261,13 @@ class Register:
         # with pooled counts an episode may visit a triple at every step at which it is playable
         possible = shape.playable.sum(axis=0) if stages == 1 else shape.playable
         in_flight = share_in_flight(known + unknown * possible.ravel(), counts)
-        mean_delay, bound = self.mean_delay_and_psi(lost.values())
+        mean_delay = self.mean_delay(lost.values())
         return Status(
             begun=self.begun,
             observed=self.observed,
             missing=len(pending) + self.held.complete,
             mean_delay=mean_delay,
-            psi=bound,
+            psi=psi(mean_delay, self.problem.episodes, self.problem.algorithm.delta),
             in_flight=in_flight.reshape(stages, shape.states, shape.actions),
             lateness=self.lateness(),
             exact=unknown == 0,
@@ -276,11 +276,6 @@ class Register:
     def lateness(self) -> DelayEstimate:
         """Return the Kaplan-Meier estimate of the delay; see `Learner.lateness`."""
         return estimate_from_counts(self.delays, self.ages())
-
-    def mean_delay_and_psi(self, lost: Iterable[int] = ()) -> tuple[float, float]:
-        """Return the mean delay and the bound psi; see `Learner.mean_delay_and_psi`."""
-        mean_delay = self.mean_delay(lost)
-        return mean_delay, psi(mean_delay, self.problem.episodes, self.problem.algorithm.delta)
 
     def check_new(self, id: int) -> int:
         """Return the `id` of an episode to start; raise ValueError if the episode is known."""

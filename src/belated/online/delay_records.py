@@ -52,33 +52,28 @@ def delay_records(events: Iterable[Event | Mapping[str, Any]], *, now: Any = Non
         )
     spec = ProblemSpec.of(defined[0].body)
     excluded = Exclusions(history)
-    opened: dict[str, int] = {}
-    feedback: dict[str, list[Columns]] = {}
-    last: dict[str, int] = {}
+    parts: dict[str, list[Event]] = {}
     for event in history:
         id = event.episode or ""
-        if event.kind not in ("opened", "feedback", "corrected") or event in excluded:
-            continue
-        if event.kind == "opened":
-            opened[id], feedback[id], last[id] = event.happened_at, [], event.happened_at
-        elif id in opened:
-            feedback[id].append(parse_content(event.body, spec))
-            last[id] = max(last[id], event.happened_at)
-    if not opened:
+        if event.kind == "opened" and event not in excluded:
+            parts[id] = [event]
+        elif event.kind in ("feedback", "corrected") and id in parts and event not in excluded:
+            parts[id].append(event)
+    if not parts:
         raise ValueError("events must hold at least one opened episode, got none.")
-    facts = [_describe(feedback[id], spec) for id in opened]
+    feedback = [[parse_content(event.body, spec) for event in rest] for _, *rest in parts.values()]
+    last = [max(event.happened_at for event in events) for events in parts.values()]
+    described = (_describe(columns, spec) for columns in feedback)
+    first_states, first_actions, returns = zip(*described, strict=True)
     return records_of(
-        [at / MICROSECONDS_PER_SECOND for at in opened.values()],
+        [opening.happened_at / MICROSECONDS_PER_SECOND for opening, *_ in parts.values()],
         [
-            last[id] / MICROSECONDS_PER_SECOND if is_complete(feedback[id], spec) else None
-            for id in opened
+            at / MICROSECONDS_PER_SECOND if is_complete(columns, spec) else None
+            for at, columns in zip(last, feedback, strict=True)
         ],
         now=max(event.at for event in history) / MICROSECONDS_PER_SECOND if now is None else now,
-        returns=[fact[2] for fact in facts],
-        groups={
-            "first state": [fact[0] for fact in facts],
-            "first action": [fact[1] for fact in facts],
-        },
+        returns=returns,
+        groups={"first state": first_states, "first action": first_actions},
     )
 
 
@@ -107,16 +102,14 @@ def _event_of(row: Mapping[str, Any]) -> Event:
     """Return the event of one line of an export, whose body may be JSON text or its content."""
     try:
         body = row["body"]
-        text = body if body is None or isinstance(body, str) else json.dumps(body)
-        times = row["at"], row.get("event_time")
         return Event(
             seq=row["seq"],
             problem=0,
             episode=row["episode"],
             kind=row["kind"],
-            at=times[0],
-            event_time=times[1],
-            text=text,
+            at=row["at"],
+            event_time=row.get("event_time"),
+            text=body if body is None or isinstance(body, str) else json.dumps(body),
             salt=None,
             sha=row.get("sha", ""),
             redacted=bool(row.get("redacted")),

@@ -13,7 +13,7 @@ statistics in the history, and its own record is deleted.
 import json
 import logging
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from operator import attrgetter
 from typing import Any, Final, NamedTuple
 
@@ -21,28 +21,22 @@ import numpy as np
 
 from belated.check import check_integer, check_range
 from belated.episode import Policy
-from belated.learner.feedback import Feedback
+from belated.learner.feedback import Feedback, concatenate, rewards_of
 from belated.learner.learner import Learner
-from belated.learner.register import Status
 from belated.learner.snapshot import damage_errors
 from belated.ledger.content import parse_content
 from belated.ledger.events import Event, Exclusions, Kind
+from belated.ledger.feedback import Columns
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
-from belated.online.feedback import (
-    OpenEpisode,
-    build_feedback,
-    restore_all,
-    snapshot_all,
-    sum_rewards,
-)
-from belated.online.history import History, Return
+from belated.online.history import History, OpenEpisode
 from belated.online.learner_factory import build_base, build_learner, build_updater
 from belated.padding import RepetitionWatch
+from belated.reward_map import Affine
 
 LOG: Final = logging.getLogger("belated.service")
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 """Version of the format of snapshots; snapshots in another format are ignored."""
 
 
@@ -100,8 +94,8 @@ class Fold:
     spec : ProblemSpec
         The problem.
     exclusions : Exclusions, optional
-        Events to skip; by default none. A correction or withdrawal that will be applied must either
-        be added to these exclusions, or be passed to `exclude` before it is applied.
+        Events to skip; by default none. They must include what the corrections and withdrawals that
+        will be applied exclude.
     """
 
     def __init__(self, spec: ProblemSpec, exclusions: Exclusions | None = None) -> None:
@@ -115,12 +109,16 @@ class Fold:
         """Sequence number of the last applied tick; None if there is none."""
         self._ticked_upto = 0  # seq of the last event that the last tick covers
         self._last_news = 0  # seq of the last event that makes a tick due
-        self._in_flight: dict[str, OpenEpisode] = {}
-        # lost episodes, with the number of episodes that had been opened when they were lost
-        self._lost: dict[str, int] = {}
-        self._waiting: list[WaitingFeedback] = []
+        self.in_flight: dict[str, OpenEpisode] = {}
+        """Episodes in flight by id, in order of arrival, including lost episodes and those whose
+        last feedback is still queued."""
+        self.lost: dict[str, int] = {}
+        """Map from the id of each lost episode, whose feedback is no longer expected, to the number
+        of episodes that had been opened when it was lost."""
+        self.waiting: list[WaitingFeedback] = []
+        """Feedback that is queued until the next tick."""
         self._newest = PublishedVersion()
-        self._watch = _create_watch(spec)
+        self._watch = None if spec.terminal else RepetitionWatch(spec.shape)
 
     @property
     def policy(self) -> Policy:
@@ -140,63 +138,6 @@ class Fold:
         feedback waits for it.
         """
         return self.learner.next_change_us
-
-    @property
-    def waiting(self) -> int:
-        """Number of feedback events that are queued until the next tick."""
-        return len(self._waiting)
-
-    @property
-    def missing(self) -> int:
-        """Number of episodes in flight, including those whose last feedback is still queued.
-
-        Lost episodes are included.
-        """
-        return len(self._in_flight)
-
-    @property
-    def lost(self) -> int:
-        """Number of lost episodes: those whose feedback is no longer expected."""
-        return len(self._lost)
-
-    @property
-    def opened_at(self) -> list[int]:
-        """Times at which the episodes in flight were opened, in order of arrival.
-
-        Times are in microseconds since 1970 (UTC). Episodes whose feedback is queued until the next
-        tick are included, and lost episodes are not.
-        """
-        return [episode.opened_at for episode in self._expected()]
-
-    @property
-    def lost_opened_at(self) -> list[int]:
-        """Times at which the lost episodes were opened, in microseconds since 1970 (UTC)."""
-        return [self._in_flight[id].opened_at for id in self._lost]
-
-    @property
-    def recorded_at(self) -> list[int]:
-        """Times at which the openings of the episodes in flight were recorded.
-
-        Unit, order and episodes are those of `opened_at`.
-        """
-        return [episode.recorded_at for episode in self._expected()]
-
-    @property
-    def status(self) -> Status:
-        """Status of the learner, in which lost episodes do not count as in flight."""
-        lost = {self._in_flight[id].number: opened for id, opened in self._lost.items()}
-        return self.learner.status_without(lost)
-
-    def mean_delay_and_psi(self) -> tuple[float, float]:
-        """Return the mean delay in episodes, and the upper bound ψ on the number in flight.
-
-        Both are the values in `status`, computed without visiting every episode.
-        """
-        return self.learner.mean_delay_and_psi(self._lost.values())
-
-    def _expected(self) -> list[OpenEpisode]:
-        """Return the episodes in flight that are not lost, in order of arrival."""
-        return [episode for id, episode in self._in_flight.items() if id not in self._lost]
 
     def apply(self, event: Event) -> None:
         """Apply `event`, the next event of the problem.
@@ -221,40 +162,6 @@ class Fold:
             raise DamagedEventError(event.seq, error) from error
         self.seq = event.seq
 
-    def is_undone_by(self, event: Event, opened: int) -> bool:
-        """Return whether a correction or withdrawal affects data that the fold has already used.
-
-        Parameters
-        ----------
-        event : Event
-            Correction or withdrawal that has not been applied yet.
-        opened : int
-            Seq of the opening of the first episode that `event` corrects or withdraws.
-
-        Returns
-        -------
-        bool
-            Whether the fold must be discarded and computed again.
-        """
-        if opened > self.seq:
-            return False
-        episode = self._in_flight.get(event.episode or "")
-        if episode is None:
-            return True
-        pending = self.learner.pending(episode.number)
-        assert pending is not None
-        return bool(episode.early_rewards) or not pending.is_untouched
-
-    def exclude(self, event: Event) -> None:
-        """Exclude the earlier events that `event` corrects or withdraws.
-
-        They are added to `exclusions`, and queued feedback of the episode of `event` is discarded.
-        Call this method only if `is_undone_by` returns False for `event`: the learner has then
-        absorbed none of the excluded feedback.
-        """
-        self.exclusions.add([event])
-        self._waiting = [item for item in self._waiting if item.episode != event.episode]
-
     def _open(self, event: Event) -> None:
         assert event.episode is not None
         if event in self.exclusions:
@@ -270,18 +177,20 @@ class Fold:
                 "Problem %s: episode %d was opened, but its bonuses are computed for episodes=%d.",
                 *(self.spec.name, self.spec.episodes + 1, self.spec.episodes),
             )
-        place = self.history.add_opening(opened_at, version, recorded_at=event.at)
-        self._in_flight[event.episode] = OpenEpisode(number, opened_at, event.at, version, place)
+        place = self.history.opened + 1
+        episode = OpenEpisode(number, opened_at, event.at, version, place)
+        self.in_flight[event.episode] = episode
+        self.history.add_opening(episode)
 
     def _queue(self, event: Event) -> None:
         if event in self.exclusions:
             return
         assert event.episode is not None
         assert event.text is not None
-        if self._lost:
-            self._lost.pop(event.episode, None)
+        if self.lost:
+            self.lost.pop(event.episode, None)
         opened = self.history.opened
-        self._waiting.append(
+        self.waiting.append(
             WaitingFeedback(
                 event.seq, event.episode, event.text, event.at, opened, event.happened_at
             )
@@ -289,11 +198,11 @@ class Fold:
         self._last_news = event.seq
 
     def _lose(self, event: Event) -> None:
-        if event.episode in self._in_flight:
-            self._lost[event.episode] = self.history.opened
+        if event.episode in self.in_flight:
+            self.lost[event.episode] = self.history.opened
 
     def _withdraw(self, event: Event) -> None:
-        self._last_news = event.seq  # `exclude` has discarded the data
+        self._last_news = event.seq  # the data are among the exclusions
 
     def _publish(self, event: Event) -> None:
         body = event.body
@@ -305,43 +214,50 @@ class Fold:
     def _tick(self, event: Event) -> None:
         upto = check_integer("upto", event.body["upto"], self._ticked_upto)
         check_range("upto", upto, 0, event.seq - 1)
-        place = bisect_right(self._waiting, upto, key=attrgetter("seq"))
-        batch, self._waiting = self._waiting[:place], self._waiting[place:]
-        try:
-            episodes = [self._in_flight[item.episode] for item in batch]
-            # one call for all texts takes half as long as one call for each text
-            contents = json.loads(f"[{','.join(item.text for item in batch)}]")
-            pieces = zip(episodes, contents, strict=True)
-            feedback = build_feedback(pieces, self.learner, self.spec.reward_map)
-            changed = self.learner.absorb(feedback, now_us=event.at)
-        except Exception:
-            self._find_damage(batch)
-            raise
+        place = bisect_right(self.waiting, upto, key=attrgetter("seq"))
+        batch, self.waiting = self.waiting[:place], self.waiting[place:]
+        feedback = self._convert(batch)
+        changed = self.learner.absorb(feedback, now_us=event.at, checked=True)
         if changed and self._needs_versions:
             is_current = self._newest.sha == encode_policy(self.policy).sha
             self._newest = self._newest._replace(is_current=is_current)
         self._warn_of_repetitions(feedback)
-        for item, episode in zip(batch, episodes, strict=True):
+        by_number = {}
+        for item in batch:
+            episode = self.in_flight[item.episode]
+            by_number[episode.number] = episode
             episode.last_feedback_at = max(episode.last_feedback_at, item.happened_at)
-        by_number = {episode.number: episode for episode in episodes}
         for number, reward_sum in sum_rewards(feedback, self.spec):
             by_number[number].reward_sum += reward_sum
         self._remove_complete(batch)
         self.tick, self._ticked_upto = event.seq, upto
 
-    def _find_damage(self, batch: list[WaitingFeedback]) -> None:
-        """Raise DamagedEventError for the first event of `batch` that is damaged.
+    def _convert(self, batch: list[WaitingFeedback]) -> list[Feedback]:
+        """Return the feedback in `batch` as the learner absorbs it.
 
-        An event is damaged if its content is not valid, or if its episode is not in flight. If no
-        event is damaged, the method does nothing.
+        Raises DamagedEventError if an event is damaged: if its content is not valid, or if its
+        episode is not in flight.
         """
+        feedback: list[Feedback] = []
+        paths: dict[int, Feedback | None] = {}
         for item in batch:
             try:
-                if item.episode not in self._in_flight:
+                if item.episode not in self.in_flight:
                     raise ValueError("Its episode is not in flight.")
-                parse_content(json.loads(item.text), self.spec)
+                episode = self.in_flight[item.episode]
+                if episode.number not in paths:
+                    pending = self.learner.pending(episode.number)
+                    paths[episode.number] = None if pending is None else pending.path
+                columns = parse_content(json.loads(item.text), self.spec)
+                for part in convert_feedback(
+                    columns, episode, paths[episode.number], self.spec.reward_map
+                ):
+                    if not part.delayed:
+                        paths[episode.number] = part
+                    feedback.append(part)
             except Exception as error:
                 raise DamagedEventError(item.seq, error) from error
+        return feedback
 
     def _warn_of_repetitions(self, feedback: list[Feedback]) -> None:
         """Log a warning if many episodes seem to end in states that are not defined as terminal.
@@ -372,25 +288,13 @@ class Fold:
     def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
         """Move the episodes whose feedback became complete with `batch` to the history."""
         # an episode with several feedback events in the batch is complete at the last of them
-        last = {item.episode: item for item in batch}
-        complete = [
-            item
-            for item in last.values()
-            if self.learner.pending(self._in_flight[item.episode].number) is None
-        ]
-        for item in complete:
-            episode = self._in_flight.pop(item.episode)
-            self.history.add_return(
-                Return(
-                    opened_at=episode.opened_at,
-                    returned_at=episode.last_feedback_at,
-                    opening_recorded_at=episode.recorded_at,
-                    return_recorded_at=item.at,
-                    episodes=item.opened - episode.place,
-                    version=episode.version,
-                    reward_sum=episode.reward_sum,
+        for item in {item.episode: item for item in batch}.values():
+            episode = self.in_flight[item.episode]
+            if self.learner.pending(episode.number) is None:
+                del self.in_flight[item.episode]
+                self.history.add_return(
+                    episode, recorded_at=item.at, episodes=item.opened - episode.place
                 )
-            )
 
     def snapshot(self) -> dict[str, Any]:
         """Return a snapshot of the fold: nested dicts and lists of arrays, numbers and texts."""
@@ -403,14 +307,15 @@ class Fold:
             "tick": self.tick,
             "ticked_upto": self._ticked_upto,
             "last_news": self._last_news,
-            "in_flight": snapshot_all(self._in_flight),
-            "waiting": [list(item) for item in self._waiting],
+            "in_flight": [[id, *each.snapshot()] for id, each in self.in_flight.items()],
+            "waiting": [list(item) for item in self.waiting],
             # absent if empty, as in snapshots from before there were lost episodes
-            **({"lost": [list(item) for item in self._lost.items()]} if self._lost else {}),
+            **({"lost": [list(item) for item in self.lost.items()]} if self.lost else {}),
             **({"newest": list(self._newest)} if self._needs_versions else {}),
         }
 
     @classmethod
+    @damage_errors()
     def restore(
         cls, spec: ProblemSpec, state: dict[str, Any], exclusions: Exclusions | None = None
     ) -> "Fold":
@@ -435,11 +340,6 @@ class Fold:
         ValueError
             If the snapshot has another format, belongs to another problem or is damaged.
         """
-        with damage_errors():
-            return cls._restore(spec, state, exclusions or Exclusions())
-
-    @classmethod
-    def _restore(cls, spec: ProblemSpec, state: dict[str, Any], exclusions: Exclusions) -> "Fold":
         if state.get("format") != FORMAT:
             raise ValueError(f"state must have format {FORMAT}, got {state.get('format')!r}.")
         if state["spec"] != spec.text:
@@ -452,26 +352,27 @@ class Fold:
         if self.learner.shape != spec.shape:
             raise ValueError(f"The learner must have {spec.shape}, got {self.learner.shape}.")
         self.history = History.restore(state["history"])
-        self.exclusions = exclusions
+        self.exclusions = exclusions or Exclusions()
         self.tick = None if state["tick"] is None else check_integer("tick", state["tick"], 1)
         self.seq, self._ticked_upto, self._last_news = (
             check_integer(name, state[name], 0) for name in ("seq", "ticked_upto", "last_news")
         )
-        self._in_flight = restore_all(state["in_flight"], spec.horizon)
-        for episode in self._in_flight.values():
+        self.in_flight = {}
+        for id, *row in state["in_flight"]:
+            episode = self.in_flight[id] = OpenEpisode.restore(row, spec.horizon)
             if self.learner.pending(episode.number) is None:
                 raise ValueError(f"Episode {episode.number} must be pending in the learner.")
-        self._waiting = [WaitingFeedback(*item) for item in state["waiting"]]
-        self._lost = {}
+        self.waiting = [WaitingFeedback(*item) for item in state["waiting"]]
+        self.lost = {}
         for id, opened in state.get("lost", ()):
-            if id not in self._in_flight:
+            if id not in self.in_flight:
                 raise ValueError("A lost episode must be in flight.")
             check_range(
                 "episodes opened", check_integer("opened", opened, 0), 0, self.history.opened
             )
-            self._lost[id] = opened
+            self.lost[id] = opened
         self._newest = PublishedVersion(*state.get("newest", ()))
-        self._watch = _create_watch(spec)
+        self._watch = None if spec.terminal else RepetitionWatch(spec.shape)
         return self
 
     @property
@@ -494,5 +395,82 @@ APPLY: Final[dict[Kind, Callable[[Fold, Event], None]]] = {
 """Map from the kind of an event to the method that applies it, for each of `ledger.kinds.KINDS`."""
 
 
-def _create_watch(spec: ProblemSpec) -> RepetitionWatch | None:
-    return None if spec.terminal else RepetitionWatch(spec.shape)
+def convert_feedback(
+    columns: Columns, episode: OpenEpisode, path: Feedback | None, reward_map: Affine
+) -> Iterator[Feedback]:
+    """Yield valid feedback of `episode` as the learner absorbs it, with rewards in [0, 1].
+
+    Rewards that arrive before the path are stored in `episode.early_rewards`, and yielded when the
+    path arrives.
+
+    Parameters
+    ----------
+    columns : Columns
+        The feedback.
+    episode : OpenEpisode
+        Its episode.
+    path : Feedback or None
+        Path of the episode, if it arrived before `columns`.
+    reward_map : Affine
+        Map between rewards in [0, 1] and rewards in the units of the problem.
+    """
+    if columns.has_path:
+        steps, states, actions, successors = (np.array(each, np.int64) for each in columns[1:5])
+        arrived = Feedback(episode.number, steps, states, actions, successors, None)
+        if columns.form == "path":
+            path = arrived._replace(delayed=False)
+            yield path
+        elif columns.steps:  # not only padding
+            if None not in columns.rewards:
+                rewards = np.array(columns.rewards, np.float64)
+                arrived = arrived._replace(rewards=reward_map.unit(rewards))
+            yield arrived
+    if columns.form != "path":
+        return
+    paid = zip(columns.steps, columns.rewards, strict=True)
+    episode.early_rewards |= {step: reward for step, reward in paid if reward is not None}
+    if path is None or not episode.early_rewards:
+        return
+    due = np.full(path.steps.size, np.nan)
+    for step, reward in episode.early_rewards.items():
+        # rewards after the end of the episode, which are 0, may have arrived before the path
+        if step < due.size:
+            due[step] = reward
+    episode.early_rewards = {}
+    if not np.isnan(due).all():
+        yield rewards_of(path, reward_map.unit(due))
+
+
+def sum_rewards(feedback: list[Feedback], spec: ProblemSpec) -> Iterator[tuple[int, float]]:
+    """Yield the sum of rewards of each item of `feedback` that contains rewards.
+
+    All sums are computed with one call of NumPy. One call for each item would take as long as the
+    learner itself.
+
+    Parameters
+    ----------
+    feedback : list of Feedback
+        Feedback that the learner absorbs.
+    spec : ProblemSpec
+        The problem. If its mean rewards are known, they are summed instead of the rewards in
+        `feedback`.
+
+    Yields
+    ------
+    tuple[int, float]
+        Number of the episode, which is its id in the learner, and sum of rewards in the units of
+        the problem.
+    """
+    rewarded = [item for item in feedback if item.delayed]
+    if not rewarded:
+        return
+    columns = concatenate(rewarded)
+    if spec.rewards is not None:
+        known = np.broadcast_to(spec.rewards, spec.shape.table)
+        each = known[columns.steps, columns.states, columns.actions]
+    else:
+        assert columns.rewards is not None
+        each = spec.reward_map.original(columns.rewards)
+    starts = np.cumsum([0, *(item.steps.size for item in rewarded[:-1])])
+    sums = np.add.reduceat(each, starts)
+    yield from zip((item.id for item in rewarded), sums.tolist(), strict=True)

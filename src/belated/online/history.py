@@ -1,4 +1,4 @@
-"""History of a problem: statistics of its episodes over time and over versions of the policy.
+"""Episodes of a problem: those in flight, and statistics over time and over versions of the policy.
 
 The statistics are histograms. An episode has returned when its feedback is complete; it is counted
 at the next tick. Its delay lasts from its opening to the last feedback, not to the tick. For a
@@ -11,15 +11,69 @@ episodes is the number of episodes whose openings arrived between the opening of
 arrival of its last feedback.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
-from belated.check import check_integer, check_range
+from belated.check import check_finite, check_integer, check_range
 from belated.episode import Floats
 from belated.survival.duration_counts import DurationCounts
+
+BEFORE_ALL_TIMES: Final = -(2**63)
+"""Time in microseconds that is earlier than every time of an event."""
+
+
+@dataclass(slots=True)
+class OpenEpisode:
+    """Episode in flight.
+
+    The learner's `PendingEpisode` records which steps of the episode have arrived.
+    """
+
+    number: int
+    """Number of the episode within its problem; the learner uses it as the episode id."""
+    opened_at: int
+    """Time at which the episode was opened, in microseconds since 1970 (UTC)."""
+    recorded_at: int
+    """Time at which the opening was recorded, in microseconds since 1970 (UTC)."""
+    version: int
+    """Version of the policy that the episode follows."""
+    place: int
+    """Number of episodes of the problem that were opened before this episode, plus 1."""
+    last_feedback_at: int = BEFORE_ALL_TIMES
+    """Latest time at which absorbed feedback of the episode originated, in microseconds since 1970
+    (UTC); `BEFORE_ALL_TIMES` if no feedback has been absorbed."""
+    reward_sum: float = 0.0
+    """Sum of the rewards of the episode that the learner has absorbed, in the units of the
+    problem."""
+    early_rewards: dict[int, float] = field(default_factory=dict)
+    """Map from the step to the reward, in the units of the problem, for rewards that arrived before
+    the path of the episode. The learner absorbs them when the path arrives."""
+
+    def snapshot(self) -> list[Any]:
+        """Return the fields as a list of numbers and, for early rewards, a list of pairs."""
+        *numbers, early = (getattr(self, name) for name in self.__slots__)
+        return [*numbers, [list(item) for item in early.items()]]
+
+    @classmethod
+    def restore(cls, state: list[Any], horizon: int) -> "OpenEpisode":
+        """Restore an episode from `state`, a list as returned by `snapshot`.
+
+        `horizon` is the number of steps of an episode. Raises ValueError or TypeError if a number
+        has a wrong type, or if an early reward is not finite, or its step not in 0 .. H - 1.
+        """
+        *integers, reward_sum, early = state
+        for number in integers:
+            check_integer("field of an episode in flight", number, BEFORE_ALL_TIMES)
+        for step, reward in early:
+            check_range("step of an early reward", check_integer("step", step, 0), 0, horizon - 1)
+            check_finite("early reward", np.array(reward, np.float64))
+        episode = cls(*integers)
+        episode.reward_sum, episode.early_rewards = float(reward_sum), dict(early)
+        return episode
+
 
 MICROSECONDS_PER_SECOND: Final = 1_000_000
 
@@ -49,11 +103,11 @@ VERSION_COLUMNS: Final = ("opened", "returned", "earned", "squares")
 "earned" is the sum of the returns of returned episodes, and "squares" is the sum of the squares of
 these returns."""
 
-Bins: TypeAlias = dict[int, dict[str, float]]
-"""Map from the place of a bin to its columns; columns without entries are absent."""
-
 LARGEST: Final = ("longest",)
 """Columns in which a bin holds the largest of the numbers added to it; the others hold the sum."""
+
+Row: TypeAlias = list[float]
+"""Content of a bin: one number for each column."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,22 +116,14 @@ class HistogramView:
 
     width: int
     """Width of a bin, in the unit of the keys."""
-    start: int
-    """Smallest key of the first bin."""
+    starts: list[int] = field(repr=False)
+    """Smallest key of each bin, in increasing order."""
     columns: Mapping[str, Floats] = field(repr=False)
     """Map from the name of each column to an array with its value in each bin, in order of the
     keys."""
     outside: Mapping[str, int] = field(default_factory=dict)
     """Numbers of episodes that are not in any bin, under the keys "opened" and "returned". Empty if
     all episodes are in bins."""
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-    @property
-    def starts(self) -> list[int]:
-        """Smallest key of each bin, in increasing order."""
-        return [self.start + place * self.width for place in range(len(self))]
 
 
 class Histogram:
@@ -100,7 +146,7 @@ class Histogram:
     >>> for key in (0, 1, 299):
     ...     histogram.add(key, {"opened": 1})
     >>> view = histogram.view()
-    >>> view.width, len(view), view.columns["opened"][[0, 149]].tolist()
+    >>> view.width, len(view.starts), view.columns["opened"][[0, 149]].tolist()
     (2, 150, [2.0, 1.0])
     """
 
@@ -108,17 +154,18 @@ class Histogram:
         self, columns: tuple[str, ...], width: int = 1, *, origin: int | None = None
     ) -> None:
         self._columns = columns
+        self._empty = [-np.inf if name in LARGEST else 0.0 for name in columns]
         self._width = width
         self._origin = origin
         self._last = 0  # the key that was added last
-        self._bins: Bins = {}
+        self._bins: dict[int, Row] = {}
 
     def add(self, key: int, values: Mapping[str, float]) -> None:
         """Add one entry: combine `values` with the columns of the bin that contains `key`."""
         if self._origin is None:
             self._origin = key // self._width * self._width
         self._last = key
-        _combine(self._bins, (key - self._origin) // self._width, values)
+        self._combine(self._bins, (key - self._origin) // self._width, values)
         if len(self._bins) > MAX_STORED_BINS:
             self._width *= 2
             self._bins = self._merged(1, self._bins)
@@ -132,55 +179,55 @@ class Histogram:
         shown = self._near() if hides_outliers else self._bins
         octaves = _octaves(min(shown, default=0), max(shown, default=0))
         bins, width = self._merged(octaves, shown), self._width << octaves
-        first = min(bins, default=0)
-        places = range(first, max(bins) + 1) if bins else range(0)
-        columns = {
-            name: _column(name, [bins.get(place, {}) for place in places]) for name in self._columns
-        }
-        for column in columns.values():
-            column.setflags(write=False)
-        hidden = [self._bins[place] for place in self._bins.keys() - shown.keys()]
-        outside = {
-            name: int(sum(row.get(name, 0) for row in hidden)) for name in ("opened", "returned")
-        }
-        start = (self._origin or 0) + first * width
-        return HistogramView(width, start, columns, outside if hidden else {})
+        places = range(min(bins), max(bins) + 1) if bins else range(0)
+        outside: dict[str, int] = {}
+        if len(shown) < len(self._bins):
+            hidden = self._stack([self._bins[place] for place in self._bins.keys() - shown.keys()])
+            outside = {name: int(hidden[name].sum()) for name in ("opened", "returned")}
+        return HistogramView(
+            width,
+            [(self._origin or 0) + place * width for place in places],
+            self._stack([bins.get(place, self._empty) for place in places]),
+            outside,
+        )
 
-    def _near(self) -> Bins:
+    def _near(self) -> dict[int, Row]:
         """Return the bins without outliers."""
-        entries = {
-            place: row.get("opened", 0) + row.get("returned", 0)
-            for place, row in self._bins.items()
-        }
-        limit = MAX_OUTLIER_SHARE * sum(entries.values())
-        ends = []
-        for order in (sorted(entries), sorted(entries, reverse=True)):
-            total = 0.0
-            for place in order:
-                total += entries[place]
-                if total > limit:
-                    ends.append(place)
-                    break
-        if len(ends) < 2:
+        places = sorted(self._bins)
+        columns = self._stack([self._bins[place] for place in places])
+        entries = columns["opened"] + columns["returned"]
+        limit = MAX_OUTLIER_SHARE * entries.sum()
+        if not limit:
             return self._bins
-        low, high = ends
+        low = places[np.searchsorted(entries.cumsum(), limit, "right")]
+        high = places[-1 - np.searchsorted(entries[::-1].cumsum(), limit, "right")]
         reach = FAR_SPANS * MAX_BINS << _octaves(low, high)
         last = (self._last - (self._origin or 0)) // self._width
         if not low - reach <= last <= high + reach:
             return self._bins
-        return {
-            place: row for place, row in self._bins.items() if low - reach <= place <= high + reach
-        }
+        near = (place for place in places if low - reach <= place <= high + reach)
+        return {place: self._bins[place] for place in near}
 
-    @staticmethod
-    def _merged(
-        octaves: int, bins: Mapping[int, Mapping[str, float]]
-    ) -> dict[int, dict[str, float]]:
+    def _merged(self, octaves: int, bins: Mapping[int, Row]) -> dict[int, Row]:
         """Return `bins` as bins that are wider by the factor 2 to the power of `octaves`."""
-        merged: Bins = {}
+        merged: dict[int, Row] = {}
         for place in sorted(bins):
-            _combine(merged, place >> octaves, bins[place])
+            row = dict(zip(self._columns, bins[place], strict=True))
+            self._combine(merged, place >> octaves, row)
         return merged
+
+    def _combine(self, bins: dict[int, Row], place: int, values: Mapping[str, float]) -> None:
+        """Combine `values` with the columns of the bin at `place` of `bins`."""
+        row = bins.setdefault(place, [*self._empty])
+        for name, value in values.items():
+            i = self._columns.index(name)
+            row[i] = max(row[i], value) if name in LARGEST else row[i] + value
+
+    def _stack(self, rows: Sequence[Row]) -> dict[str, Floats]:
+        """Return the columns of `rows` as read-only arrays."""
+        table = np.array(rows, np.float64).reshape(-1, len(self._columns)).T.copy()
+        table.setflags(write=False)
+        return dict(zip(self._columns, table, strict=True))
 
     def snapshot(self) -> dict[str, Any]:
         """Return a snapshot of the histogram: a dict of arrays and numbers."""
@@ -190,10 +237,7 @@ class Histogram:
             "origin": self._origin,
             "last": self._last,
             "places": np.array(places, np.int64),
-            **{
-                name: _column(name, [self._bins[place] for place in places])
-                for name in self._columns
-            },
+            **self._stack([self._bins[place] for place in places]),
         }
 
     def restore(self, state: dict[str, Any]) -> "Histogram":
@@ -201,23 +245,8 @@ class Histogram:
         self._width = check_integer("width", state["width"], 1)
         self._origin, self._last = state["origin"], state["last"]
         rows = zip(*(state[name].tolist() for name in self._columns), strict=True)
-        for place, row in zip(state["places"].tolist(), rows, strict=True):
-            self._bins[place] = dict(zip(self._columns, row, strict=True))
+        self._bins = dict(zip(state["places"].tolist(), map(list, rows), strict=True))
         return self
-
-
-def _column(name: str, rows: list[dict[str, float]]) -> Floats:
-    empty = -np.inf if name in LARGEST else 0.0
-    return np.array([row.get(name, empty) for row in rows], np.float64)
-
-
-def _combine(bins: Bins, place: int, values: Mapping[str, float]) -> None:
-    row = bins.setdefault(place, {})
-    for name, value in values.items():
-        before = row.get(name)
-        if before is not None:
-            value = max(before, value) if name in LARGEST else before + value
-        row[name] = value
 
 
 def _octaves(low: int, high: int) -> int:
@@ -247,26 +276,6 @@ class HistoryView:
     and feedback happened."""
 
 
-class Return(NamedTuple):
-    """Episode whose feedback is complete, as an entry of the history."""
-
-    opened_at: int
-    """Time at which the episode was opened, in microseconds since 1970 (UTC)."""
-    returned_at: int
-    """Latest time at which feedback of the episode originated, in microseconds since 1970 (UTC)."""
-    opening_recorded_at: int
-    """Time at which the opening was recorded, in microseconds since 1970 (UTC)."""
-    return_recorded_at: int
-    """Time at which the last feedback was recorded, in microseconds since 1970 (UTC)."""
-    episodes: int
-    """Delay in episodes: number of other episodes that were opened after the opening of this
-    episode and before the arrival of its last feedback."""
-    version: int
-    """Version of the policy that the episode followed."""
-    reward_sum: float
-    """Sum of the rewards of the episode, in the units of the problem."""
-
-
 class History:
     """Statistics of a problem: numbers of opened and returned episodes, delays, sums of rewards."""
 
@@ -280,44 +289,39 @@ class History:
         self._versions = Histogram(VERSION_COLUMNS, origin=1)
         self._delays = DurationCounts()
 
-    def add_opening(self, opened_at: int, version: int, *, recorded_at: int) -> int:
-        """Add an opened episode to the statistics.
+    def add_opening(self, episode: OpenEpisode) -> None:
+        """Add an opened episode to the statistics."""
+        self._times.add(episode.opened_at, {"opened": 1})
+        self._arrivals.add(episode.recorded_at, {"opened": 1})
+        self._versions.add(episode.version, {"opened": 1})
+        self.newest = max(self.newest, episode.version)
+        self.opened += 1
+
+    def add_return(self, episode: OpenEpisode, *, recorded_at: int, episodes: int) -> None:
+        """Add an episode whose feedback is complete to the statistics.
 
         Parameters
         ----------
-        opened_at : int
-            Time at which the episode was opened, in microseconds since 1970 (UTC).
-        version : int
-            Version of the policy that the episode follows.
+        episode : OpenEpisode
+            The episode.
         recorded_at : int
-            Time at which the opening was recorded, in microseconds since 1970 (UTC).
-
-        Returns
-        -------
-        int
-            Number of episodes opened so far, including this one.
+            Time at which its last feedback was recorded, in microseconds since 1970 (UTC).
+        episodes : int
+            Delay in episodes: number of other episodes that were opened after the opening of this
+            episode and before the arrival of its last feedback.
         """
-        self._times.add(opened_at, {"opened": 1})
-        self._arrivals.add(recorded_at, {"opened": 1})
-        self._versions.add(version, {"opened": 1})
-        self.newest = max(self.newest, version)
-        self.opened += 1
-        return self.opened
-
-    def add_return(self, returned: Return) -> None:
-        """Add an episode whose feedback is complete to the statistics."""
         for histogram, start, end in (
-            (self._times, returned.opened_at, returned.returned_at),
-            (self._arrivals, returned.opening_recorded_at, returned.return_recorded_at),
+            (self._times, episode.opened_at, episode.last_feedback_at),
+            (self._arrivals, episode.recorded_at, recorded_at),
         ):
             # delays are not negative, even if a clock was wrong or was set back
             delay = max(end - start, 0) / MICROSECONDS_PER_SECOND
-            delays = {"delay": delay, "longest": delay, "episodes": returned.episodes}
+            delays = {"delay": delay, "longest": delay, "episodes": episodes}
             histogram.add(end, {"returned": 1, **delays})
-        self._delays.add_one(max(returned.returned_at - returned.opened_at, 0))
-        earned = returned.reward_sum
+        self._delays.add_one(max(episode.last_feedback_at - episode.opened_at, 0))
+        earned = episode.reward_sum
         returns = {"earned": earned, "squares": earned * earned}
-        self._versions.add(returned.version, {"returned": 1, **returns})
+        self._versions.add(episode.version, {"returned": 1, **returns})
 
     def view(self) -> HistoryView:
         """Return a read-only copy of the history."""

@@ -11,46 +11,28 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import islice
-from typing import Final, Self, TypeVar
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, Self
 
-from belated.ledger.databases import LOCK_TIMEOUT, OutageLog, describe_outage
-from belated.ledger.events import Tick
+import filelock
+import sqlalchemy as sa
+
+from belated.ledger.databases import LOCK_TIMEOUT, OutageLog, describe_outage, is_in_memory
+from belated.ledger.events import EXCLUDING_KINDS, Invalid, Tick
 from belated.ledger.ledger import Ledger
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import Problem
-from belated.ledger.store import OUTAGES
+from belated.ledger.store import OUTAGES, Store
 from belated.online.fold import Fold
-from belated.online.follower import (
+from belated.online.learner_cache import (
     SNAPSHOT_EVERY_EVENTS,
     Follower,
-    LearnerMemory,
-    estimate_bytes,
-    read_excluding_events,
+    LearnerCache,
+    Summary,
 )
-from belated.online.lock import PlannerLock, create_lock
-from belated.online.status import ProblemStatus, Summary
-
-
-def publish_if_changed(ledger: Ledger, problem: int, fold: Fold) -> None:
-    """Publish the policy of a problem if it differs from the newest published version.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Ledger in which the new version is recorded.
-    problem : int
-        Id of the problem.
-    fold : Fold
-        State computed from the events of the problem. Its policy is published.
-    """
-    newest = ledger.policies.newest(problem)
-    if newest is None or newest.sha != encode_policy(fold.policy).sha:
-        version = 1 if newest is None else newest.version + 1
-        ledger.publish(problem, fold.policy, version=version, tick=fold.tick)
-
+from belated.online.status import Failure, ProblemStatus
 
 POLL_INTERVAL_S: Final = 1.0
 """Default number of seconds between two polls of the ledger for new events."""
@@ -72,36 +54,11 @@ fault. Further timeouts are reported."""
 LOCK_TIMEOUT_S: Final = 0.2
 """Maximum time in seconds to wait for a busy learner; after it, the last status is returned."""
 
-T = TypeVar("T")
-
 LOG: Final = logging.getLogger("belated.host")
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Failure of a problem: error that occurred when its events were applied to its learner."""
-
-    problem: str
-    """Name of the problem."""
-    reason: str
-    seq: int
-    """Sequence number of the last event in the ledger at the time of the failure."""
-
-
-@dataclass
-class ProblemState:
-    """State that a host keeps for one problem."""
-
-    follower: Follower
-    lock: threading.Lock = field(default_factory=threading.Lock)
-    """Lock that a thread holds while it uses the follower."""
-    failure: Failure | None = None
-    """Error because of which the events of the problem cannot be applied; None if they can be."""
-    status: ProblemStatus | None = None
-    """Last computed status. None if no status has been requested, or if the learner was released
-    after the last request."""
-    summary: Summary | None = None
-    """Last computed summary; None until the problem is folded for the first time."""
+PLANNER_LOCK_ID: Final = int.from_bytes(b"planner", "big")
+"""Id of the PostgreSQL advisory lock that the planning host holds."""
 
 
 class Host:
@@ -143,31 +100,28 @@ class Host:
         self._ledger = ledger
         self._interval = interval
         self._snapshot_every = snapshot_every
-        self._planner_lock: PlannerLock = create_lock(ledger.store)
-        self._memory = LearnerMemory(memory_limit_bytes)
-        self._states: dict[int, ProblemState] = {}
+        self._planner_lock = create_lock(ledger.store)
+        self.learners = LearnerCache(ledger, memory_limit_bytes)
+        """Learners of all problems that have been used."""
         self._polled_seq: int | None = None  # last event of the ledger at the last poll
-        # ids of problems to process, in order: with new events, and without (dicts as ordered sets)
-        self._changed: dict[int, None] = {}
-        self._backlog: dict[int, None] = {}
+        # ids of problems to process, in order (a dict as an ordered set)
+        self._queue: dict[int, None] = {}
         # times at which ticks are due without new events, in microseconds, by id of the problem
         self._due_at: dict[int, int] = {}
-        self._wakeup = threading.Condition()  # guards the next two
-        self._woken = self._stopping = False
+        self._wakeup = threading.Event()
+        self._stopping = False
         self._thread: threading.Thread | None = None
-        self._plans = self._ready = False
-        self._last_error: str | None = None
+        self._ready = False
+        self.plans = False
+        """Whether this host holds the planner lock."""
+        self.last_error: str | None = None
+        """Message of the error of the last poll; None if the poll succeeded."""
         self._lock_timeouts = 0  # in succession
         self.outages = OutageLog("fold")
         """Log of the polls that failed because the store is unavailable."""
         self._has_polled = False
         self._folded_seq: int | None = None  # last event at the last completed poll
         self._folded_at = time.monotonic()
-
-    @property
-    def plans(self) -> bool:
-        """Whether this host holds the planner lock."""
-        return self._plans
 
     @property
     def ready(self) -> bool:
@@ -181,15 +135,10 @@ class Host:
         return self._ready and (self._thread is None or self._thread.is_alive())
 
     @property
-    def last_error(self) -> str | None:
-        """Message of the error of the last poll; None if the poll succeeded."""
-        return self._last_error
-
-    @property
     def failures(self) -> dict[int, Failure]:
         """Map from the id of each problem whose events cannot be applied to its failure."""
-        states = list(self._states.items())
-        failures = {id: state.failure for id, state in states if state.failure is not None}
+        followers = list(self.learners.followers.items())
+        failures = {id: each.failure for id, each in followers if each.failure is not None}
         return self._undefined() | failures
 
     @property
@@ -199,14 +148,14 @@ class Host:
         The second item of a pair is None for a problem that is being folded for the first time.
         Neither learners nor the ledger are accessed.
         """
-        states = list(self._states.values())
-        known = [(state.follower.problem.name, state.failure or state.summary) for state in states]
+        followers = list(self.learners.followers.values())
+        known = [(each.problem.name, each.failure or each.summary) for each in followers]
         return known + [(failure.problem, failure) for failure in self._undefined().values()]
 
     @property
     def seconds_since_fold(self) -> float:
         """Seconds since the last poll that applied all new events; NaN if another host plans."""
-        return time.monotonic() - self._folded_at if self._plans else math.nan
+        return time.monotonic() - self._folded_at if self.plans else math.nan
 
     @property
     def oldest_unfolded_age_s(self) -> float:
@@ -215,7 +164,7 @@ class Host:
         The value is 0 if there is no such event. It is NaN if another host plans, if the store is
         unavailable, or if some problem has not been folded since the start.
         """
-        if not self._plans or self._folded_seq is None:
+        if not self.plans or self._folded_seq is None:
             return math.nan
         try:
             event = next(self._ledger.events(after=self._folded_seq, limit=1), None)
@@ -231,42 +180,42 @@ class Host:
         In the first polls, it also processes some of the other problems.
         """
         plans = self._planner_lock.acquire()
-        if self._has_polled and plans != self._plans:
+        if self._has_polled and plans != self.plans:
             change = "acquired" if plans else "lost"
             LOG.warning("Planner lock %s.", change, extra={"event": f"planner_lock_{change}"})
         self._has_polled = True
-        self._ready = self._ready and plans == self._plans
-        self._plans = plans
+        self._ready = self._ready and plans == self.plans
+        self.plans = plans
         if plans:
-            end = self._find_changed()
-            ids = [*self._changed, *islice(self._backlog, BACKLOG_PROBLEMS_PER_POLL)]
+            changed = self._queue_changed()
+            ids = list(self._queue)[: changed + BACKLOG_PROBLEMS_PER_POLL]
             for first in range(0, len(ids), PROBLEMS_PER_TRANSACTION):
                 self._process(ids[first : first + PROBLEMS_PER_TRANSACTION])
-            if not self._backlog:
-                self._folded_seq, self._folded_at = end, time.monotonic()
-        self._release_unused()
-        self._ready = not (plans and self._backlog)
+            if not self._queue:
+                self._folded_seq, self._folded_at = self._polled_seq, time.monotonic()
+        self.learners.release_unused(save=plans)
+        self._ready = not (plans and self._queue)
         return plans
 
-    def status(self, problem: Problem) -> ProblemStatus | Failure:
+    def status(self, problem: Problem) -> ProblemStatus | Failure | None:
         """Return the status of `problem`, or its failure if its events cannot be applied.
 
-        The planner lock is not required. While the learner is busy, the last computed status is
-        returned. This status may be stale; its `seq` is the seq of the last event that it includes.
-        If no status has been computed yet, the method waits for the learner.
+        The planner lock is not required. If the learner is busy for more than `LOCK_TIMEOUT_S`
+        seconds, the last computed status is returned, or None if no status has been computed yet.
+        This status may be stale; its `seq` is the seq of the last event that it includes.
         """
-        state = self._state(problem)
-        found = self._find_status(state, timeout=-1 if state.status is None else LOCK_TIMEOUT_S)
-        assert found is not None
-        return found
-
-    def status_nowait(self, problem: Problem) -> ProblemStatus | Failure | None:
-        """Return the status or the failure of `problem` as `status` does, but without waiting long.
-
-        If the learner is busy for more than `LOCK_TIMEOUT_S` seconds, the last computed status is
-        returned, or None if no status has been computed yet.
-        """
-        return self._find_status(self._state(problem), timeout=LOCK_TIMEOUT_S)
+        follower = self.learners.get(problem)
+        if not self._has_failed(follower) and follower.lock.acquire(timeout=LOCK_TIMEOUT_S):
+            try:
+                # the thread that held the lock until now may have failed
+                if not self._has_failed(follower):
+                    with self._catching_failure(follower):
+                        fold = follower.catch_up()
+                        follower.status = ProblemStatus.of(fold)
+                        self.learners.note_use(follower, fold)
+            finally:
+                follower.lock.release()
+        return follower.failure or follower.status
 
     def start(self) -> None:
         """Start the thread, which polls the ledger until `stop` is called."""
@@ -278,19 +227,16 @@ class Host:
 
     def wake(self) -> None:
         """Make the thread poll the ledger without waiting for the end of the interval."""
-        with self._wakeup:
-            self._woken = True
-            self._wakeup.notify()
+        self._wakeup.set()
 
     def stop(self) -> None:
         """Stop the thread at the end of its current poll, and release the planner lock."""
-        with self._wakeup:
-            self._stopping = True
-            self._wakeup.notify()
+        self._stopping = True
+        self._wakeup.set()
         if self._thread is not None:
             self._thread.join()
             self._thread = None
-        self._plans = self._ready = False
+        self.plans = self._ready = False
         self._planner_lock.release()
 
     def __enter__(self) -> Self:
@@ -304,9 +250,9 @@ class Host:
         while not self._stopping:
             pause_s = self._interval
             try:
-                if self.step() and self._backlog:
+                if self.step() and self._queue:
                     pause_s = 0
-                self._last_error = None
+                self.last_error = None
                 self._lock_timeouts = 0
                 self.outages.succeeded()
             except Exception as error:  # the database may be available at the next poll
@@ -315,12 +261,11 @@ class Host:
                 message = f"{type(error).__name__}: {error}"
                 if isinstance(error, OUTAGES):
                     self.outages.failed(error)
-                elif message != self._last_error:
+                elif message != self.last_error:
                     LOG.error("Poll of the ledger failed: %s.", type(error).__name__)
-                self._last_error = message
-            with self._wakeup:
-                self._wakeup.wait_for(lambda: self._woken or self._stopping, pause_s)
-                self._woken = False
+                self.last_error = message
+            self._wakeup.wait(pause_s)
+            self._wakeup.clear()  # the next poll follows, so no call of `wake` is lost
 
     def _is_contention(self, error: Exception) -> bool:
         """Return whether to repeat the poll that failed with `error` without an error message.
@@ -333,23 +278,23 @@ class Host:
         self._lock_timeouts += 1
         return self._lock_timeouts <= MAX_LOCK_TIMEOUTS
 
-    def _find_changed(self) -> int:
-        """Queue the problems that have new events since the last poll.
+    def _queue_changed(self) -> int:
+        """Put the problems that have new events since the last poll in front of the queue.
 
         At the first poll, all problems are queued, and at every poll those whose updater requires a
-        plan at a time that has passed. Returns the seq of the last event of the ledger.
+        plan at a time that has passed. Returns the number of problems put in front.
         """
-        end = self._ledger.last
+        end, changed = self._ledger.last, []
         if self._polled_seq is None:
-            self._backlog = dict.fromkeys(self._ledger.problem_ids())
+            self._queue = dict.fromkeys(self._ledger.problem_ids())
         elif self._polled_seq < end:
-            changed = self._ledger.changed_problems(after=self._polled_seq, upto=end)
-            self._changed |= dict.fromkeys(changed)
+            changed += self._ledger.changed_problems(after=self._polled_seq, upto=end)
         if self._due_at:
             now = self._ledger.store.now()
-            self._changed |= dict.fromkeys(id for id, at in self._due_at.items() if at <= now)
+            changed += [id for id, at in self._due_at.items() if at <= now]
+        self._queue = dict.fromkeys(changed) | self._queue
         self._polled_seq = end
-        return end
+        return len(changed)
 
     def _undefined(self) -> dict[int, Failure]:
         """Return a dict that maps the id of each problem with a damaged definition to a failure."""
@@ -362,19 +307,17 @@ class Host:
         The ticks that are due are recorded in one transaction, since only one process can write at
         a time.
         """
-        states = [state for state in map(self._usable_state, ids) if state is not None]
-        due = {state.follower.problem.id for state in states if self._is_due(state)}
+        followers = [each for each in map(self._find_follower, ids) if each is not None]
+        due = {each.problem.id for each in followers if self._is_due(each)}
         self._ledger.append([Tick(id) for id in sorted(due)])
-        for state in states:
-            if state.failure is None:
-                with state.lock:
-                    self._advance(state, is_due=state.follower.problem.id in due)
+        for follower in followers:
+            if follower.failure is None:
+                self._advance(follower, is_due=follower.problem.id in due)
         for id in ids:
-            self._changed.pop(id, None)
-            self._backlog.pop(id, None)
+            self._queue.pop(id, None)
 
-    def _usable_state(self, id: int) -> ProblemState | None:
-        """Return the state of the problem `id`.
+    def _find_follower(self, id: int) -> Follower | None:
+        """Return the follower of the problem `id`.
 
         Returns None if the definition of the problem is missing or damaged, or if the problem
         cannot be folded because of an earlier failure.
@@ -385,137 +328,180 @@ class Host:
             return None
         if problem is None:  # the event with its definition is missing
             return None
-        state = self._state(problem)
-        return state if self._failure(state) is None else None
+        follower = self.learners.get(problem)
+        return None if self._has_failed(follower) else follower
 
-    def _is_due(self, state: ProblemState) -> bool:
-        """Apply new events to the learner in `state`, and return whether a tick is due."""
-        assert self._polled_seq is not None
-
-        def is_due() -> bool:
-            fold = state.follower.catch_up()
+    def _is_due(self, follower: Follower) -> bool:
+        """Apply new events to the learner of `follower`, and return whether a tick is due."""
+        with follower.lock, self._catching_failure(follower):
+            fold = follower.catch_up()
             return fold.due or (fold.due_at is not None and fold.due_at <= self._ledger.store.now())
+        return False
 
-        with state.lock:
-            found = self._catch_failure(state, self._polled_seq, is_due)
-        return found is True
+    def _advance(self, follower: Follower, *, is_due: bool) -> None:
+        """Publish the policy of the learner of `follower` if it has changed.
 
-    def _release_unused(self) -> None:
-        """Release the least recently used learners until the others fit into the memory limit.
-
-        Learners that another thread is using are not released.
+        If `is_due` is True, a tick has been recorded, and new events are applied first.
         """
-        for id in self._memory.excess():
-            state = self._states[id]
-            if not state.lock.acquire(blocking=False):  # in use
-                continue
-            try:
-                state.follower.release(save=self._plans)
-                state.status = None
-                self._memory.remove(id)
-            finally:
-                state.lock.release()
-
-    def _state(self, problem: Problem) -> ProblemState:
-        if problem.id not in self._states:
-            state = ProblemState(Follower(self._ledger, problem))
-            self._states.setdefault(problem.id, state)  # another thread may have been faster
-        return self._states[problem.id]
-
-    def _advance(self, state: ProblemState, *, is_due: bool) -> None:
-        """Publish the policy of the learner in `state` if it has changed.
-
-        If `is_due` is True, a tick has been recorded, and new events are applied first. The caller
-        must hold `state.lock`.
-        """
-
-        def advance() -> None:
-            fold = None if is_due else state.follower.fold
-            fold = fold or state.follower.catch_up()
-            id = state.follower.problem.id
-            publish_if_changed(self._ledger, id, fold)
+        with follower.lock, self._catching_failure(follower):
+            fold = None if is_due else follower.fold
+            fold = fold or follower.catch_up()
+            id = follower.problem.id
+            self._publish_if_changed(id, fold)
             self._due_at.pop(id, None)
             if fold.due_at is not None:
                 self._due_at[id] = fold.due_at
             # only if a status was requested before, since it takes time for each episode in flight
-            if state.status is not None:
-                state.status = ProblemStatus.of(fold)
-            state.follower.save(every=self._snapshot_every)
-            self._note_use(state, fold)
+            if follower.status is not None:
+                follower.status = ProblemStatus.of(fold)
+            follower.save(every=self._snapshot_every)
+            self.learners.note_use(follower, fold)
 
-        assert self._polled_seq is not None
-        self._catch_failure(state, self._polled_seq, advance)
+    def _publish_if_changed(self, problem: int, fold: Fold) -> None:
+        """Publish the policy of `fold` unless it equals the newest published version of `problem`.
 
-    def _find_status(
-        self, state: ProblemState, *, timeout: float
-    ) -> ProblemStatus | Failure | None:
-        failure = self._failure(state)
-        if failure is not None:
-            return failure
-        if not state.lock.acquire(timeout=timeout):
-            return state.status
-        try:
-            failure = self._failure(state)  # stored by the thread that held the lock until now
-            if failure is not None:
-                return failure
+        Another host that plans at the same time may be faster. The ledger then rejects the version,
+        and this host continues with the events of the other one. Raises ValueError if the ledger
+        rejects the policy itself.
+        """
+        newest = self._ledger.policies.newest(problem)
+        if newest is not None and newest.sha == encode_policy(fold.policy).sha:
+            return
+        version = 1 if newest is None else newest.version + 1
+        outcome = self._ledger.publish(problem, fold.policy, version=version, tick=fold.tick)
+        if isinstance(outcome, Invalid) and outcome.field == "policy":
+            raise ValueError(f"The policy cannot be published. {outcome.reason}")
 
-            def compute() -> ProblemStatus:
-                fold = state.follower.catch_up()
-                state.status = status = ProblemStatus.of(fold)
-                self._note_use(state, fold)
-                return status
-
-            return self._catch_failure(state, self._ledger.last, compute)
-        finally:
-            state.lock.release()
-
-    def _note_use(self, state: ProblemState, fold: Fold) -> None:
-        """Store the summary of `fold` in `state`, and note that the learner was used now."""
-        state.summary = Summary.of(fold)
-        if self._memory.is_limited:
-            self._memory.add(state.follower.problem.id, estimate_bytes(fold))
-
-    def _failure(self, state: ProblemState) -> Failure | None:
-        """Return the failure of the problem in `state`; None if there is none.
+    def _has_failed(self, follower: Follower) -> bool:
+        """Return whether the events of the problem of `follower` cannot be applied.
 
         If a correction or withdrawal was recorded after the failure, the failure is cleared, since
         its cause may have been removed.
         """
-        failure = state.failure
-        if failure is not None:
-            id = state.follower.problem.id
-            if any(read_excluding_events(self._ledger, id, after=failure.seq)):
-                failure = state.failure = None
-                name = state.follower.problem.name
-                LOG.warning(
-                    "Problem %s is folded again after a correction or withdrawal.",
-                    name,
-                    extra={"event": "problem_retried", "problem": name},
-                )
-        return failure
+        failure, problem = follower.failure, follower.problem
+        if failure is None:
+            return False
+        if not any(self._ledger.events(problem.id, after=failure.seq, kinds=EXCLUDING_KINDS)):
+            return True
+        follower.failure = None
+        LOG.warning(
+            "Problem %s is folded again after a correction or withdrawal.",
+            problem.name,
+            extra={"event": "problem_retried", "problem": problem.name},
+        )
+        return False
 
-    def _catch_failure(self, state: ProblemState, seq: int, action: Callable[[], T]) -> T | Failure:
-        """Call `action` and return its result; if it raises an exception, return a failure.
+    @contextmanager
+    def _catching_failure(self, follower: Follower) -> Iterator[None]:
+        """Store an exception that is raised in the context as the failure of `follower`.
 
-        The failure is also stored in `state`. It contains `seq`, the seq of the last event of the
-        ledger. Exceptions that indicate an unavailable database are not caught.
+        Exceptions that indicate an unavailable database are not caught.
         """
         try:
-            return action()
+            yield
         except OUTAGES:
             raise
         except Exception as error:
             reason = str(error)
             if not isinstance(error, ValueError):
                 reason = f"{type(error).__name__}: {error}"
-            name = state.follower.problem.name
-            state.failure = Failure(name, reason, seq)
+            name = follower.problem.name
+            follower.failure = Failure(name, reason, follower.seq)
             # without the message of the error, which may contain personal data
             LOG.error(
                 "Problem %s cannot be folded: %s at seq %d.",
                 name,
                 type(error).__name__,
-                seq,
-                extra={"event": "problem_failed", "problem": name, "seq": seq},
+                follower.seq,
+                extra={"event": "problem_failed", "problem": name, "seq": follower.seq},
             )
-            return state.failure
+
+
+def create_lock(store: Store) -> "PlannerLock":
+    """Return the planner lock of the ledger in `store`, not yet acquired."""
+    url = store.engine.url
+    if store.on_postgres:
+        return DatabaseLock(store.engine)
+    return PlannerLock() if is_in_memory(url) else FileLock(Path(f"{url.database}.planner"))
+
+
+class PlannerLock:
+    """Lock that lets only one host per ledger plan.
+
+    The lock is held until it is released, or until the process or the database connection of the
+    host ends. This class is the lock of a ledger in memory. It is always free, since no other
+    process can plan.
+    """
+
+    def acquire(self) -> bool:
+        """Try to acquire the lock without waiting; return whether the lock is now held."""
+        return True
+
+    def release(self) -> None:
+        """Release the lock if it is held."""
+
+
+class FileLock(PlannerLock):
+    """Planner lock of a SQLite ledger: lock on a file next to the database file.
+
+    The operating system releases the lock when the process ends.
+
+    Parameters
+    ----------
+    path : Path
+        Path of the file to lock. The file is created with access for its owner only.
+    """
+
+    def __init__(self, path: Path) -> None:
+        # not thread-local, since any thread may stop a host
+        self._lock = filelock.FileLock(path, mode=0o600, thread_local=False)
+
+    def acquire(self) -> bool:
+        if not self._lock.is_locked:
+            try:
+                self._lock.acquire(blocking=False)
+            except filelock.Timeout:
+                return False
+        return True
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+class DatabaseLock(PlannerLock):
+    """Planner lock of a PostgreSQL ledger: advisory lock held by a separate connection.
+
+    The server releases the lock when the connection ends.
+
+    Parameters
+    ----------
+    engine : sa.Engine
+        Engine of a PostgreSQL database.
+    """
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._engine = engine
+        self._connection: sa.Connection | None = None
+
+    def acquire(self) -> bool:
+        if self._connection is not None:
+            with suppress(sa.exc.DBAPIError):
+                self._connection.scalar(sa.select(1))
+                return True
+        self.release()
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        if connection.scalar(sa.select(sa.func.pg_try_advisory_lock(PLANNER_LOCK_ID))):
+            connection.detach()  # from the pool, so that close() ends the connection
+            self._connection = connection
+            return True
+        connection.close()
+        return False
+
+    def release(self) -> None:
+        if self._connection is not None:
+            # otherwise the server would release the lock only some time after the connection ends
+            with suppress(sa.exc.DBAPIError):
+                if not self._connection.invalidated:
+                    self._connection.scalar(sa.select(sa.func.pg_advisory_unlock(PLANNER_LOCK_ID)))
+            self._connection.close()
+            self._connection = None

@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any
 
 import sqlalchemy as sa
 
 from belated.ledger import schema
 from belated.ledger.audit import check_policies, find_content_fault, find_event_fault
-from belated.ledger.events import Event, Exclusions
+from belated.ledger.events import EXCLUDING_KINDS, Event, Exclusions
 from belated.ledger.ledger import Ledger
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import Problem, ProblemSpec
 from belated.online.fold import FORMAT, Fold
-from belated.online.follower import read_excluding_events
 from belated.online.snapshot_codec import decode_state, digest_state
 
 
@@ -56,23 +54,52 @@ def verify(ledger: Ledger, problem: Problem) -> Verdict:
 
 def _verify(ledger: Ledger, problem: Problem, end: int) -> Verdict:
     verdict = Verdict(problem.name)
-    excluding = list(read_excluding_events(ledger, problem.id, upto=end))
+    excluding = list(ledger.events(problem.id, upto=end, kinds=EXCLUDING_KINDS))
     verdict.faults += check_policies(ledger.store, problem.id)
     published = (event.body for event in ledger.events(problem.id, upto=end, kinds=["published"]))
+    # by the tick after which they were computed; None before the first tick
     versions = {body["tick"]: body for body in published}
     snapshots = _check_snapshots(ledger, problem, verdict)
     events = _check_events(ledger.events(problem.id, upto=end), problem.spec, verdict)
+    policies: dict[int | None, str] = {}
     try:
         fold = Fold(problem.spec, Exclusions(excluding))
-        # versions from before the last correction or withdrawal cannot be computed again
-        since = excluding[-1].seq if excluding else 0
-        _compare(fold, events, versions, snapshots, since=since, verdict=verdict)
+        verdict.policy = policies[None] = encode_policy(fold.policy).sha
+        for event in events:
+            fold.apply(event)
+            if event.kind == "tick":
+                verdict.policy = policies[event.seq] = encode_policy(fold.policy).sha
+            if event.seq in snapshots and digest_state(fold.snapshot()) != snapshots[event.seq]:
+                verdict.faults.append(
+                    f"The snapshot at seq {event.seq} differs from the state computed from the "
+                    "events."
+                )
     except Exception as error:
         verdict.faults.append(
             f"The fold fails after {verdict.events} events: {type(error).__name__}: {error}"
         )
         for _ in events:  # check the remaining events, which may be the cause
             pass
+        return verdict
+    # versions from before the last correction or withdrawal cannot be computed again
+    since = excluding[-1].seq if excluding else 0
+    for tick, version in versions.items():
+        if (tick is None or tick > since) and policies.get(tick, version["sha"]) != version["sha"]:
+            verdict.faults.append(
+                f"Version {version['version']} differs from the policy computed from the events."
+            )
+    last_tick = max((tick for tick in policies if tick is not None), default=0)
+    newest = max(versions.values(), key=lambda version: int(version["version"]), default=None)
+    if since > last_tick:
+        verdict.unsettled.append(
+            f"The correction or withdrawal at seq {since} waits for the next batch."
+        )
+    elif newest is None:
+        verdict.unsettled.append("No version has been published yet.")
+    elif newest["sha"] != verdict.policy and (newest["tick"] or 0) < last_tick:
+        verdict.unsettled.append(
+            f"The policy after the batch that ends at seq {last_tick} has not been published yet."
+        )
     return verdict
 
 
@@ -113,64 +140,3 @@ def _check_snapshots(ledger: Ledger, problem: Problem, verdict: Verdict) -> dict
         except ValueError:
             verdict.faults.append(f"The snapshot at seq {seq} has been changed: digest mismatch.")
     return digests
-
-
-def _compare(
-    fold: Fold,
-    events: Iterable[Event],
-    versions: dict[int | None, dict[str, Any]],
-    snapshots: dict[int, str],
-    *,
-    since: int,
-    verdict: Verdict,
-) -> None:
-    """Apply `events` to `fold`, and compare `fold` with the published versions and the snapshots.
-
-    Parameters
-    ----------
-    fold : Fold
-        New fold, to which no event has been applied.
-    events : iterable of Event
-        All events of the problem.
-    versions : dict
-        Map from the seq of a tick to the body of the event that published the policy computed after
-        this tick. The key is None for a policy that was computed before the first tick.
-    snapshots : dict
-        Map from the seq of each snapshot to the digest of the state in it.
-    since : int
-        Seq of the last correction or withdrawal; 0 if there is none. Versions of earlier ticks are
-        not compared, since they were computed from data that the correction or withdrawal changed.
-    verdict : Verdict
-        Verdict to which the results are added.
-    """
-    policy = verdict.policy = encode_policy(fold.policy).sha
-    _compare_policy(versions.get(None), policy, verdict)
-    for event in events:
-        fold.apply(event)
-        if event.kind == "tick":
-            policy = verdict.policy = encode_policy(fold.policy).sha
-            if event.seq > since:
-                _compare_policy(versions.get(event.seq), policy, verdict)
-        if event.seq in snapshots and digest_state(fold.snapshot()) != snapshots[event.seq]:
-            verdict.faults.append(
-                f"The snapshot at seq {event.seq} differs from the state computed from the events."
-            )
-    newest = max(versions.values(), key=lambda version: int(version["version"]), default=None)
-    tick = fold.tick or 0
-    if since > tick:
-        verdict.unsettled.append(
-            f"The correction or withdrawal at seq {since} waits for the next batch."
-        )
-    elif newest is None:
-        verdict.unsettled.append("No version has been published yet.")
-    elif newest["sha"] != policy and (newest["tick"] or 0) < tick:
-        verdict.unsettled.append(
-            f"The policy after the batch that ends at seq {tick} has not been published yet."
-        )
-
-
-def _compare_policy(version: dict[str, Any] | None, policy: str, verdict: Verdict) -> None:
-    if version is not None and version["sha"] != policy:
-        verdict.faults.append(
-            f"Version {version['version']} differs from the policy computed from the events."
-        )

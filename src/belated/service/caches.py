@@ -15,7 +15,7 @@ from belated.episode import Policy
 from belated.ledger.events import EpisodeRecord
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
-from belated.online.serving import ServedPolicy, Serving
+from belated.online.served_version import ServedPolicy, Serving
 from belated.service.policies import PolicyDocument
 
 K = TypeVar("K")

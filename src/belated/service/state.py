@@ -15,9 +15,9 @@ from belated.ledger.events import NewEvent, Outcome
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
-from belated.online.host import Failure, Host
-from belated.online.serving import ServedPolicy
-from belated.online.status import ProblemStatus
+from belated.online.host import Host
+from belated.online.served_version import ServedPolicy
+from belated.online.status import Failure, ProblemStatus
 from belated.service.caches import LedgerCache, SingleFlightCache
 from belated.service.errors import LOG, ApiError, store_unavailable, unavailable
 from belated.service.group_commit import BusyError, GroupCommit
@@ -259,7 +259,7 @@ class AppState:
         thread. It raises ApiError (503) after `FOLD_CHECKS` attempts.
         """
         for _ in range(FOLD_CHECKS):
-            status = await self.slow_threads.run(self.host.status_nowait, problem)
+            status = await self.slow_threads.run(self.host.status, problem)
             if status is not None:
                 return status
             await asyncio.sleep(FOLD_CHECK_INTERVAL_S)

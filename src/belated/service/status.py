@@ -6,11 +6,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from belated.client import wire
-from belated.online.feedback import summarize_ages
 from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
-from belated.online.host import Failure
-from belated.online.serving import ServingState
-from belated.online.status import ProblemStatus
+from belated.online.served_version import ServingState
+from belated.online.status import Failure, ProblemStatus, summarize_ages
 from belated.service.bodies import UNIX_EPOCH
 
 MIN_TIME_S: Final = (datetime.min.replace(tzinfo=UTC) - UNIX_EPOCH) // timedelta(seconds=1)

@@ -18,8 +18,8 @@ from prometheus_client import (
 )
 
 from belated.ledger.events import Outcome
-from belated.online.host import Failure
-from belated.online.status import Summary
+from belated.online.learner_cache import Summary
+from belated.online.status import Failure
 
 M = TypeVar("M", Counter, Gauge, Histogram)
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.ledger import Event, Ledger, Recorded
-from belated.online.serving import Serving, ServingState
+from belated.ledger import Ledger, Recorded
+from belated.online.served_version import Serving
 from histories import H, History, S, make_spec
 
 
@@ -82,40 +82,6 @@ def test_a_problem_is_served_whatever_happens_to_another(memory: Ledger) -> None
     serving = Serving(memory)
     assert [serving.state(history.problem).version for history in (one, other)] == [2, 2]
     assert serving.state(one.problem).newest == 3
-
-
-def test_only_what_is_new_is_read(history: History, monkeypatch: pytest.MonkeyPatch) -> None:
-    serving = Serving(history.ledger)
-    tell(history, "1 2 3")
-    first = serving.served(history.problem)
-    read: list[int] = []
-    plain = ServingState.after
-
-    def after(choice: ServingState, event: Event) -> ServingState:
-        read.append(event.seq)
-        return plain(choice, event)
-
-    monkeypatch.setattr(ServingState, "after", after)
-    again = serving.served(history.problem)
-    assert read == []
-    assert again == first
-    history.ledger.control(history.problem, "freeze")
-    serving.served(history.problem)
-    assert read == [history.ledger.last]
-
-
-def test_policies_at_hand_are_not_without_number(
-    history: History, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("belated.online.serving.MAX_CACHED_POLICIES", 2)
-    tell(history, "1 2 3")
-    serving = Serving(history.ledger)
-    one = serving.policy(history.problem, 1)
-    two = serving.policy(history.problem, 2)
-    assert serving.policy(history.problem, 1) is one
-    serving.policy(history.problem, 3)
-    assert serving.policy(history.problem, 1) is one
-    assert serving.policy(history.problem, 2) is not two
 
 
 def test_any_ledger_of_the_database_serves_the_same(url: str) -> None:

@@ -1,4 +1,4 @@
-"""Serving: selection of the policy version that new episodes receive.
+"""Selection of the version of a policy that is served to new episodes.
 
 The served version is the newest one, unless an operator has recorded one of these actions:
 
@@ -8,9 +8,9 @@ The served version is the newest one, unless an operator has recorded one of the
 """
 
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
 
 from belated.episode import Policy
 from belated.ledger.events import Event, Kind
@@ -53,22 +53,18 @@ class ServingState:
 
     def after(self, event: Event) -> "ServingState":
         """Return the state after `event`, a publication of a version or an operator's decision."""
-        body, state = event.body, replace(self, seq=event.seq)
+        body = event.body
         if event.kind == "published":
-            return replace(state, newest=body["version"])
+            return replace(self, seq=event.seq, newest=body["version"])
         present = max(1, self.version)  # before the first publication, version 1
-        match body["action"]:
-            case "freeze":
-                return replace(state, frozen=present)
-            case "roll_back":
-                return replace(state, frozen=body["version"])
-            case "unfreeze":
-                return replace(state, frozen=None)
-            case "shadow_on":
-                return replace(state, shadow=present if self.shadow is None else self.shadow)
-            case "shadow_off":
-                return replace(state, shadow=None)
-        return state
+        changes: dict[str, dict[str, Any]] = {
+            "freeze": {"frozen": present},
+            "roll_back": {"frozen": body.get("version")},
+            "unfreeze": {"frozen": None},
+            "shadow_on": {"shadow": present if self.shadow is None else self.shadow},
+            "shadow_off": {"shadow": None},
+        }
+        return replace(self, seq=event.seq, **changes.get(body["action"], {}))
 
 
 class ServedPolicy(NamedTuple):
@@ -89,8 +85,8 @@ class Serving:
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._states: dict[int, ServingState] = {}
-        self._policies: OrderedDict[tuple[int, int], Policy] = OrderedDict()
         self._lock = threading.Lock()
+        self._read_policy = lru_cache(MAX_CACHED_POLICIES)(self._read_policy_uncached)
 
     def served(self, problem: int) -> ServedPolicy | None:
         """Return the served version of the problem with id `problem`.
@@ -103,13 +99,12 @@ class Serving:
 
     def state(self, problem: int) -> ServingState:
         """Return the current serving state of the problem with id `problem`."""
-        with self._lock:
-            state = self._states.get(problem, ServingState())
+        state = self._states.get(problem, ServingState())
         for event in self._ledger.events(problem, after=state.seq, kinds=SERVING_KINDS):
             state = state.after(event)
         with self._lock:
             # another thread may have read further meanwhile
-            if state.seq >= self._states.get(problem, ServingState()).seq:
+            if state.seq >= self._states.get(problem, state).seq:
                 self._states[problem] = state
             return self._states[problem]
 
@@ -118,16 +113,13 @@ class Serving:
 
         Returns None if there is no such version.
         """
-        key = (problem, version)
-        with self._lock:
-            known = self._policies.get(key)
-            if known is not None:
-                self._policies.move_to_end(key)
-                return known
-        policy = self._ledger.policies.get(problem, version) if version else None
-        if policy is not None:
-            with self._lock:
-                self._policies[key] = policy
-                while len(self._policies) > MAX_CACHED_POLICIES:
-                    self._policies.popitem(last=False)
+        try:
+            return self._read_policy(problem, version) if version else None
+        except LookupError:  # which is not cached, since the version may be published later
+            return None
+
+    def _read_policy_uncached(self, problem: int, version: int) -> Policy:
+        policy = self._ledger.policies.get(problem, version)
+        if policy is None:
+            raise LookupError(f"There is no version {version}.")
         return policy
