@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
-from typing import Any, Final, Literal, TypedDict, TypeVar, cast, get_args
+from typing import Any, Final, Literal, TypeVar, cast, get_args
 
 from belated.check import check_choice, did_you_mean, similar
 
@@ -105,25 +105,6 @@ UNNAMED: Final = ("", "base", "updater")
 MAX_OPTION_CHARS: Final = 20
 """Maximum length, in characters, of the value of an option in the name of a base or an updater.
 Options with longer values are omitted."""
-
-
-class LearnerKeywords(TypedDict, total=False):
-    """Types of the keyword arguments of `LearnerOptions`."""
-
-    stages: Stages
-    late: Late
-    reward_bonus: RewardBonus
-    planning: Planning
-
-
-class SimulationKeywords(TypedDict, total=False):
-    """Types of the keyword arguments of `SimulationOptions`."""
-
-    stages: Stages
-    late: Late
-    reward_bonus: RewardBonus
-    planning: SimulationPlanning
-    delay_per: DelayPer
 
 
 def option_choices(options: type[LearnerOptions]) -> dict[str, tuple[str, ...]]:

@@ -6,7 +6,7 @@ to the world, to exact values or to delays; its only input is the feedback.
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, SupportsIndex, TypeVar, Unpack
+from typing import Any, SupportsIndex, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -41,7 +41,6 @@ from belated.learner.state import SINCE_PLAN
 from belated.learner.updaters import UPDATER_NAMES
 from belated.learner.updaters.updater import Updater
 from belated.options import (
-    LearnerKeywords,
     LearnerOptions,
     accepts,
     name_with_options,
@@ -113,7 +112,7 @@ class Learner:
         seed: int = 0,
         terminal: Iterable[int] = (),
         allowed: Allowed = None,
-        **options: Unpack[LearnerKeywords],
+        **options: Any,
     ) -> None:
         shape = choose_shape(shape, states, actions, horizon)
         if isinstance(shape, Shape):

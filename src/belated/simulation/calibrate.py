@@ -9,7 +9,7 @@ For each scale, it simulates runs and counts those in which optimism holds.
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal, Unpack
+from typing import Any, Final, Literal
 
 from numpy.typing import ArrayLike
 
@@ -20,7 +20,7 @@ from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import SimulationKeywords, SimulationOptions, accepts, requires_keywords
+from belated.options import SimulationOptions, accepts, requires_keywords
 from belated.simulation.many import run_seeds
 from belated.simulation.run import Run
 from belated.simulation.simulation import OptimismCheck, Simulation, parse_simulation
@@ -239,7 +239,7 @@ def calibrate(
     threads: int | None = None,
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
-    **options: Unpack[SimulationKeywords],
+    **options: Any,
 ) -> Calibration:
     """Return the smallest bonus scale at which optimism holds in a given share of runs.
 

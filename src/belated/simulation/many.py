@@ -8,7 +8,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from functools import partial
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Literal, Self, TypeVar, Unpack
+from typing import Any, Final, Literal, Self, TypeVar
 
 from belated.check import check_integer
 from belated.mdp.model import MDP
@@ -17,7 +17,7 @@ from belated.progress import Progress
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress
 from belated.simulation.run import OnCheckpoint, Run, RunSoFar, check_callback
-from belated.simulation.simulation import Simulation, SimulationArguments, parse_simulation
+from belated.simulation.simulation import Simulation, parse_simulation
 
 T = TypeVar("T")
 
@@ -37,7 +37,7 @@ def simulate_many(
     threads: int | None = None,
     progress: bool | None = None,
     on_checkpoint: OnCheckpoint | None = None,
-    **setting: Unpack[SimulationArguments],
+    **setting: Any,
 ) -> list[Run]:
     """Simulate one run for each seed, on several threads.
 

@@ -7,10 +7,9 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final, Literal, Required, Unpack, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from belated.check import check_choice, check_integer
 from belated.delays.laws import Law, constant, longest_delay
@@ -27,7 +26,6 @@ from belated.mdp.worlds import world as parse_world
 from belated.options import (
     CHOICES,
     LearnerOptions,
-    SimulationKeywords,
     SimulationOptions,
     accepts,
     check_keywords,
@@ -43,20 +41,6 @@ OptimismCheck = Literal["start", "everywhere"]
 
 DELAYS_PER_BLOCK: Final = 2**18
 """Number of delays drawn between two calls of `on_progress`."""
-
-
-class SimulationArguments(SimulationKeywords, total=False):
-    """Types of the keyword arguments of `Simulation` other than `world`."""
-
-    base: Required[BaseAlgorithm | Planner | str]
-    updater: Required[Updater | str]
-    episodes: Required[int]
-    delay: Law | str | None
-    rewards: ArrayLike | Literal["known", "unknown"] | None
-    every: int | None
-    engine: Engine
-    trace: bool
-    optimism: OptimismCheck
 
 
 def ignore_progress(episodes: int) -> None:
@@ -249,7 +233,7 @@ def simulate(
     *,
     seed: int = 0,
     on_checkpoint: OnCheckpoint | None = None,
-    **setting: Unpack[SimulationArguments],
+    **setting: Any,
 ) -> Run:
     """Simulate one run and return its exact regret.
 
