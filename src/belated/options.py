@@ -203,27 +203,14 @@ def check_keywords(function: Callable[..., Any], given: Iterable[str]) -> None:
             )
 
 
-def requires_keywords(function: Callee) -> Callee:
-    """Return `function` with a check of its keyword arguments before each call.
-
-    If an argument is missing or unknown, TypeError is raised; see `check_keywords`.
-    """
-
-    @wraps(function)
-    def checked(*arguments: Any, **keywords: Any) -> Any:
-        check_keywords(function, keywords)
-        return function(*arguments, **keywords)
-
-    return cast(Callee, checked)
-
-
 def accepts(
     options: type[LearnerOptions], *, omit: tuple[str, ...] = ()
 ) -> Callable[[Callee], Callee]:
     """Return a decorator that lists the fields of a dataclass in the signature of a function.
 
     The function must take the fields as `**keywords`. Because of the decorator, `help` and
-    notebooks show every field as a parameter.
+    notebooks show every field as a parameter, and TypeError is raised if an argument is missing or
+    unknown; see `check_keywords`.
 
     Parameters
     ----------
@@ -248,4 +235,15 @@ def accepts(
         if option.name not in omit
     ]
     added.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
-    return lambda function: extend_signature(function, added)
+
+    def decorate(function: Callee) -> Callee:
+        listed = extend_signature(function, added)
+
+        @wraps(listed)
+        def checked(*arguments: Any, **keywords: Any) -> Any:
+            check_keywords(listed, keywords)
+            return listed(*arguments, **keywords)
+
+        return cast(Callee, checked)
+
+    return decorate

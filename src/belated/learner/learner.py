@@ -44,7 +44,6 @@ from belated.options import (
     LearnerOptions,
     accepts,
     name_with_options,
-    requires_keywords,
 )
 from belated.padding import RepetitionWatch
 from belated.shape import Allowed
@@ -96,8 +95,7 @@ class Learner:
     False
     """
 
-    @requires_keywords
-    @accepts(LearnerOptions)
+        @accepts(LearnerOptions)
     def __init__(
         self,
         shape: Shape | None = None,
@@ -479,7 +477,7 @@ class Learner:
         """
         known = self._known
         changed = self._absorb(feedback)
-        self._warn_beyond(known, stacklevel=4)
+        self._warn_beyond(known, stacklevel=5)
         return changed
 
     @property

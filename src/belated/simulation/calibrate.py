@@ -20,7 +20,7 @@ from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import SimulationOptions, accepts, requires_keywords
+from belated.options import SimulationOptions, accepts
 from belated.simulation.many import run_seeds
 from belated.simulation.run import Run
 from belated.simulation.simulation import OptimismCheck, Simulation, parse_simulation
@@ -220,7 +220,6 @@ def check_base(base: object, given: object) -> Base:
     return base
 
 
-@requires_keywords
 @accepts(SimulationOptions)
 def calibrate(
     world: MDP | str,

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Self, TypeVar
 
 from belated.check import check_integer
 from belated.mdp.model import MDP
-from belated.options import accepts, name_with_options, part_name, requires_keywords
+from belated.options import accepts, name_with_options, part_name
 from belated.progress import Progress
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress
@@ -28,7 +28,6 @@ POLL_INTERVAL_S: Final = 0.1
 """Seconds between two updates of the progress display."""
 
 
-@requires_keywords
 @accepts(Simulation, omit=("world", "points"))
 def simulate_many(
     world: MDP | str,

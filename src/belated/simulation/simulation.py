@@ -28,7 +28,6 @@ from belated.options import (
     LearnerOptions,
     SimulationOptions,
     accepts,
-    check_keywords,
     option_values,
 )
 from belated.randomness import check_seed
@@ -215,7 +214,7 @@ class Simulation(SimulationOptions):
         if self.planning == "none":
             raise ValueError(f"planning='none' needs the compiled engine, but {reason}.")
         if self.engine == "auto":
-            warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=4)
+            warnings.warn(f"Running the slower reference loop: {reason}.", stacklevel=5)
         return False
 
 
@@ -304,7 +303,6 @@ def simulate(
     >>> run.updates, run.max_missing
     (49, 0)
     """
-    check_keywords(simulate, setting)
     checked = parse_simulation(world, setting)
     return checked.run(seed, on_checkpoint=on_checkpoint)
 
