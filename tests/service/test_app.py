@@ -66,7 +66,7 @@ def test_an_unavailable_store_gives_503(site: Site, monkeypatch: pytest.MonkeyPa
 
     monkeypatch.setattr(site.app.state.belated.group_commit, "_append", lost)
     monkeypatch.setattr(Ledger, "problems", lost)
-    monkeypatch.setattr(site.app.state.belated.write_probe, "_write", lost)
+    monkeypatch.setattr(type(site.ledger.store), "probe", lost)
     for answer in (
         site.post(f"/v1/episodes/{id}/feedback", PLAYED),
         site.get("/v1/problems"),

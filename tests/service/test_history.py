@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from belated.client import wire
 from belated.ledger import Ledger
 from belated.online.history import MICROSECONDS_PER_SECOND
 from belated.online.history import History as Counted
+from belated.service.responses import History
 from belated.service.status import version_bins
 from service.site import PLAYED, Site
 
@@ -46,7 +46,7 @@ def answer(site: Site, id: str, *rewards: float) -> None:
 def told(site: Site) -> dict[str, Any]:
     said = site.get(URL)
     assert said.status_code == 200, said.text
-    TypeAdapter(wire.History).validate_python(said.json())
+    TypeAdapter(History).validate_python(said.json())
     return dict(said.json())
 
 
@@ -136,8 +136,8 @@ def test_the_last_bin_of_versions_ends_with_the_newest() -> None:
         counted.add_opening(START, version, recorded_at=START)
     view = counted.view()
     said = version_bins(view.versions, view.newest)
-    assert said.width == 2
-    ends = [(one.first, one.last) for one in said.bins]
+    assert said["width"] == 2
+    ends = [(one["first"], one["last"]) for one in said["bins"]]
     assert ends[-2:] == [(255, 256), (257, 257)]
 
 

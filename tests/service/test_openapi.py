@@ -92,7 +92,7 @@ def test_the_scope_of_every_route_is_described(site: Site) -> None:
     for route in routes():
         if isinstance(route, AuthorizedRoute):
             [method] = route.methods
-            assert said[f"{method} {route.path_format}"] == [{"token": [route.requirements.scope]}]
+            assert said[f"{method} {route.path_format}"] == [{"token": [route.scope]}]
 
 
 EXAMPLES = {

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from belated.client.wire import Change
 from belated.episode import Policy
 from belated.ledger import schema
 from belated.service.policies import named_policy, policy_changes
@@ -70,11 +69,16 @@ def test_a_policy_that_explores_lists_its_actions() -> None:
     plain = Policy(np.zeros((3, 4), np.int32), explore.copy(), 0.25)
     explore[1, 2] = True
     mixed = Policy(np.zeros((3, 4), np.int32), explore, 0.0)
-    said = named_policy(spec, 7, mixed, "")
+    said = named_policy(spec, 7, mixed)
     assert said.explore == [{}, {"state 2": ["action 0", "action 1"]}, {}]
-    assert named_policy(spec, 7, plain, "").epsilon == 0.25
+    assert named_policy(spec, 7, plain).epsilon == 0.25
     [change] = policy_changes(spec, plain, mixed)
-    assert change == Change(1, "state 2", ["action 0"], ["action 0", "action 1"])
+    assert change == {
+        "step": 1,
+        "state": "state 2",
+        "before": ["action 0"],
+        "after": ["action 0", "action 1"],
+    }
 
 
 def test_the_status_has_the_missing_episodes(site: Site) -> None:

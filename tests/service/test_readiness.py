@@ -1,10 +1,9 @@
 """The write probe of the store, whose result is cached."""
 
-import asyncio
 import sqlite3
 
-from belated.ledger.databases import OutageLog
-from belated.service.operations.readiness import WriteProbe
+from belated.ledger import Ledger
+from service.site import Site
 
 
 def full_disk() -> sqlite3.OperationalError:
@@ -15,23 +14,13 @@ def full_disk() -> sqlite3.OperationalError:
     return error
 
 
-def test_a_full_disk_is_reported_at_once_although_the_probe_is_cached() -> None:
-    log = OutageLog("writing")
-    probes = []
-
-    async def write() -> None:
-        probes.append(1)
-
-    async def ask() -> list[str | None]:
-        probe = WriteProbe(write, log, ttl_s=60.0)
-        before = await probe.outage()
-        log.failed(full_disk())
-        during = await probe.outage()
-        log.succeeded()
-        return [before, during, await probe.outage()]
-
-    before, during, after = asyncio.run(ask())
-    assert (before, after) == (None, None)
-    assert during is not None
-    assert "disk full" in during
-    assert len(probes) == 1
+def test_a_full_disk_is_reported_at_once_although_the_probe_is_cached(ledger: Ledger) -> None:
+    with Site(ledger, write_probe_ttl_s=60.0) as site:
+        writes = site.app.state.belated.writes
+        before = site.get("/readyz").json()["store"]
+        writes.failed(full_disk())
+        during = site.get("/readyz").json()
+        writes.succeeded()
+        assert (before, site.get("/readyz").json()["store"]) == (True, True)
+        assert during["store"] is False
+        assert "disk full" in during["reasons"][0]

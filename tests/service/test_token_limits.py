@@ -10,7 +10,8 @@ from belated.ledger import Ledger
 from belated.ledger.clients import Token
 from belated.ledger.store import now
 from belated.service.errors import ApiError
-from belated.service.tokens import USE_INTERVAL_S, RateLimiter, TokenUses, create_token
+from belated.service.limits import RateLimiter
+from belated.service.tokens import USE_INTERVAL_S, TokenUses, create_token
 from service.site import Site
 
 SECOND = 1_000_000

@@ -1,4 +1,4 @@
-"""Bodies in JSON: parsing of requests, with a limit on the size, and responses.
+"""Bodies in JSON: parsing of requests, with a limit on the size, and outcomes of events.
 
 Feedback that cannot be parsed is passed to the ledger as `UnusableContent`. The ledger rejects it
 with the reason found here, and puts it in the quarantine.
@@ -10,12 +10,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, TypeVar
 
 from fastapi import Request
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from belated.client.wire import to_dict
 from belated.ledger.content import UnusableContent
 from belated.ledger.events import (
     AlreadyRecorded,
@@ -136,11 +134,6 @@ def parse_body(raw: bytes, content_type: str | None, model: type[M]) -> M:
 async def read_body(request: Request, model: type[M]) -> M:
     """Return the body of `request` as an instance of `model`; see `parse_body`."""
     return parse_body(await request.body(), request.headers.get("content-type"), model)
-
-
-def respond(value: Any, status: int = 200) -> JSONResponse:
-    """Return a response with `value`, a type of the interface or a JSON object."""
-    return JSONResponse(to_dict(value), status)
 
 
 def outcome_response(outcome: Outcome) -> tuple[int, dict[str, Any]]:

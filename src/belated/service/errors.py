@@ -1,4 +1,4 @@
-"""Error responses of the API. Their bodies have the fields of `wire.Error`."""
+"""Error responses of the API. Their bodies have the fields of `responses.Error`."""
 
 import logging
 import re
@@ -14,8 +14,8 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from belated.client.wire import Error
 from belated.ledger.databases import describe_outage
+from belated.service.responses import Error
 
 LOG: Final = logging.getLogger("belated.service")
 
@@ -93,7 +93,7 @@ def error_json(status: int, message: str, field: str | None = None) -> dict[str,
     Returns
     -------
     dict[str, Any]
-        JSON object with the fields of `wire.Error`.
+        JSON object with the fields of `responses.Error`.
 
     Examples
     --------

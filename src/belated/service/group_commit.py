@@ -45,8 +45,6 @@ class GroupCommit:
     max_queued_events : int
         Maximum number of events in the queue. `submit` raises BusyError if its events would exceed
         this number, unless the queue is empty.
-    on_batch : Callable | None
-        Function that is called with the outcomes of each transaction; None for no call.
     wait_s : float
         Maximum time in seconds to wait for more requests before a transaction is begun. The thread
         waits only if recent transactions contained several requests. It stops waiting when the
@@ -61,14 +59,12 @@ class GroupCommit:
         *,
         max_batch_events: int,
         max_queued_events: int,
-        on_batch: Callable[[Sequence[Outcome]], None] | None = None,
         wait_s: float = GROUP_COMMIT_WAIT_S,
         timeout_s: float | None = None,
     ) -> None:
         self._append = append
         self._max_batch_events = max_batch_events
         self._max_queued_events = max_queued_events
-        self._on_batch = on_batch
         self._wait_s = wait_s
         self._timeout_s = timeout_s
         self._jobs: deque[Job] = deque()
@@ -204,8 +200,6 @@ class GroupCommit:
             self._expected_jobs = max(self._expected_jobs, len(batch) + len(self._jobs))
         rest = iter(outcomes)
         _resolve(batch, [[next(rest) for _ in job.events] for job in batch])
-        if self._on_batch is not None and outcomes:
-            self._on_batch(outcomes)
 
 
 def _resolve(batch: list[Job], results: Sequence[list[Outcome] | Exception]) -> None:

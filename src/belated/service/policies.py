@@ -9,6 +9,7 @@ from belated.client import wire
 from belated.episode import Policy
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
+from belated.service.responses import Change
 
 
 class PolicyDocument(NamedTuple):
@@ -35,13 +36,13 @@ class PolicyDocument(NamedTuple):
         PolicyDocument
             JSON text and ETag of the policy.
         """
-        sha = encode_policy(policy).sha
-        body = wire.to_dict(named_policy(spec, version, policy, sha))
+        named = named_policy(spec, version, policy)
+        body = {name: value for name, value in vars(named).items() if value != ()}
         text = json.dumps(body, separators=(",", ":"))
-        return cls(text.encode(), f'"{version}-{sha[:16]}"')
+        return cls(text.encode(), f'"{version}-{named.sha[:16]}"')
 
 
-def named_policy(spec: ProblemSpec, version: int, policy: Policy, sha: str) -> wire.Policy:
+def named_policy(spec: ProblemSpec, version: int, policy: Policy) -> wire.Policy:
     """Return a policy with the names of states and actions, as a type of the interface.
 
     Parameters
@@ -52,8 +53,6 @@ def named_policy(spec: ProblemSpec, version: int, policy: Policy, sha: str) -> w
         Version under which the policy was published.
     policy : Policy
         Policy of that version.
-    sha : str
-        Digest of the policy.
     """
     explore: list[dict[str, list[str]]] = [{} for _ in range(spec.horizon)]
     ended = dict.fromkeys(spec.terminal or ())
@@ -80,7 +79,7 @@ def named_policy(spec: ProblemSpec, version: int, policy: Policy, sha: str) -> w
         plan,
         explore,
         policy.epsilon,
-        sha,
+        encode_policy(policy).sha,
         terminal=spec.terminal or (),
         allowed=allowed or (),
         factors=tuple(spec.factors or ()),
@@ -109,7 +108,7 @@ def action_names(spec: ProblemSpec, policy: Policy, step: int, state: int) -> li
     return [spec.actions[a] for a in actions]
 
 
-def policy_changes(spec: ProblemSpec, old: Policy, new: Policy) -> list[wire.Change]:
+def policy_changes(spec: ProblemSpec, old: Policy, new: Policy) -> list[Change]:
     """Return the pairs of step and state in which two policies of a problem differ.
 
     Parameters
@@ -124,7 +123,7 @@ def policy_changes(spec: ProblemSpec, old: Policy, new: Policy) -> list[wire.Cha
         if policy.explore is not None:
             changed = changed | policy.explore.any(axis=2)
     return [
-        wire.Change(step, spec.states[state], before, after)
+        Change(step=step, state=spec.states[state], before=before, after=after)
         for step, state in np.argwhere(changed).tolist()
         if (before := action_names(spec, old, step, state))
         != (after := action_names(spec, new, step, state))

@@ -55,7 +55,7 @@ async def quarantine_request(
     state = get_state(request)
     try:
         name = request.path_params.get("problem")
-        problem = None if name is None else await state.cache.problem(name)
+        problem = None if name is None else await state.find_problem(name)
         body = None if rejected.status == 413 else await _read_body(request)
         rejection = RejectedRequest(
             rejected.message,

@@ -1,9 +1,10 @@
 """ASGI middleware of the service: request ids, response headers, metrics and the access log.
 
 The id of a request is sent by the client or created. It is returned in a response header and added
-to each log line.
+to each log line. The access log, like the metrics, contains no tokens, bodies, subjects or ids.
 """
 
+import logging
 import re
 import secrets
 import time
@@ -11,10 +12,12 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Final
 
+from prometheus_client import Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.service.operations.metrics import Metrics
 
+LOG: Final = logging.getLogger("belated.service.access")
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -72,6 +75,8 @@ class RequestMiddleware:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
+        # Resolving labels takes longer than counting, so resolved labels are cached.
+        self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._ids = RequestIds()
         self._headers = [
             (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
@@ -99,4 +104,18 @@ class RequestMiddleware:
             # Unknown paths share one label; otherwise callers could create any number of labels.
             route = getattr(scope.get("route"), "path_format", "other")
             method = scope["method"] if route != "other" else "other"
-            self._metrics.count_request(method, route, status, time.perf_counter() - started)
+            self._count(method, route, status, time.perf_counter() - started)
+
+    def _count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count and log a request that was answered; `route` is the pattern of its path."""
+        labels = (method, route, status)
+        found = self._by_labels.get(labels)
+        if found is None:
+            metrics = self._metrics
+            found = metrics.requests.labels(*labels), metrics.seconds.labels(method, route)
+            self._by_labels[labels] = found
+        found[0].inc()
+        found[1].observe(seconds)
+        if LOG.isEnabledFor(logging.INFO):
+            extra = {"method": method, "route": route, "status": status, "seconds": seconds}
+            LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds, extra=extra)
