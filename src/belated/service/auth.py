@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
@@ -20,8 +21,8 @@ from belated.ledger.clients import Token
 from belated.ledger.store import OUTAGES
 from belated.service.bodies import limit_body
 from belated.service.errors import (
-    REJECTIONS,
     ApiError,
+    describe_faults,
     error_response,
     error_responses,
     store_unavailable,
@@ -134,9 +135,10 @@ class AuthorizedRoute(APIRoute):
                 if may_have_key and request.headers.get(HEADER) is not None:
                     return await respond_once(request, call)
                 return await call(request)
-            except REJECTIONS as error:
-                await quarantine_request(request, error, self.quarantined_fields)
-                raise
+            except (ApiError, RequestValidationError) as error:
+                found = error if isinstance(error, ApiError) else describe_faults(error.errors())
+                await quarantine_request(request, found, self.quarantined_fields)
+                return error_response(found)
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody receives it
             except (*OUTAGES, TimeoutError) as error:

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from fastapi import Request
 from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException
 from starlette.types import Message
 
 from belated.ledger.content import UnusableContent
@@ -39,7 +38,7 @@ BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
 """Names of headers of which each request with a body has at least one."""
 
 
-class TooLargeError(HTTPException):
+class TooLargeError(ApiError):
     """Error because the body of a request has more than `max_bytes` bytes.
 
     `size` has the key `declared` with the value of Content-Length, or the key `read` with the
@@ -57,13 +56,13 @@ def limit_body(request: Request, max_bytes: int) -> Request:
 
     Reading more bytes from the copy raises TooLargeError. If the header Content-Length exceeds the
     limit, this function raises TooLargeError itself; if the header is not a number, it raises
-    HTTPException (422). A request without a body is returned as it is.
+    ApiError (422). A request without a body is returned as it is.
     """
     if BODY_HEADERS.isdisjoint(dict(request.scope["headers"])):
         return request
     declared = request.headers.get("content-length", "0")
     if not (declared.isascii() and declared.isdecimal()):
-        raise HTTPException(422, "Content-Length must be a number.")
+        raise ApiError(422, "Content-Length must be a number.")
     if len(declared) > 18:  # not a plausible size, so it is not kept in `size`
         raise TooLargeError(max_bytes)
     if int(declared) > max_bytes:

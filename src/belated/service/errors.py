@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
@@ -72,10 +71,6 @@ class ApiError(Exception):
     """Invalid field or parameter, such as "rewards[3]"; None if no single one is invalid."""
     headers: dict[str, str] | None = None
     """Additional headers of the response; None if there are none."""
-
-
-REJECTIONS: Final = (ApiError, RequestValidationError, HTTPException)
-"""Types of the exceptions that reject a request."""
 
 
 def error_json(status: int, message: str, field: str | None = None) -> dict[str, Any]:
@@ -172,22 +167,6 @@ def invalid_value(error: Exception, fields: Collection[str]) -> ApiError:
     return ApiError(422, message, field=found[0] if found and found[1] in fields else None)
 
 
-def to_api_error(error: Exception, method: str) -> ApiError:
-    """Convert `error`, an exception of a type in `REJECTIONS`, to an ApiError.
-
-    `method` is the HTTP method of the request, which the message of a 405 contains.
-    """
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, RequestValidationError):
-        return describe_faults(error.errors())
-    assert isinstance(error, HTTPException)
-    messages = {404: "Not found.", 405: f"Method {method} not allowed."}
-    message = messages.get(error.status_code, str(error.detail))
-    headers = dict(error.headers) if error.headers else None
-    return ApiError(error.status_code, message, headers=headers)
-
-
 def allowed_methods(app: FastAPI, path: str) -> list[str]:
     """Return the methods of all routes of `app` that match `path`, in alphabetical order."""
     matching = (route for route in app.routes if isinstance(route, Route))
@@ -202,13 +181,14 @@ def allowed_methods(app: FastAPI, path: str) -> list[str]:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Make `app` answer exceptions of the types in `REJECTIONS` with error responses."""
+    """Make `app` answer requests of unknown paths and methods with error responses."""
 
     async def reject(request: Request, error: Exception) -> JSONResponse:
-        found = to_api_error(error, request.method)
-        if found.status == 405:
-            found.headers = {"Allow": ", ".join(allowed_methods(app, request.scope["path"]))}
-        return error_response(found)
+        assert isinstance(error, HTTPException)
+        if error.status_code == 405:
+            headers = {"Allow": ", ".join(allowed_methods(app, request.scope["path"]))}
+            message = f"Method {request.method} not allowed."
+            return error_response(ApiError(405, message, headers=headers))
+        return error_response(ApiError(error.status_code, "Not found."))
 
-    for kind in REJECTIONS:
-        app.add_exception_handler(kind, reject)
+    app.add_exception_handler(HTTPException, reject)

@@ -10,12 +10,11 @@ from contextlib import aclosing
 from typing import Any, Final
 
 from fastapi import Request
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
 from belated.ledger.clients import MAX_BODY_CHARS, RejectedRequest
 from belated.service.bodies import TooLargeError, parse_json
-from belated.service.errors import LOG, to_api_error
+from belated.service.errors import LOG, ApiError
 from belated.service.state import AppState, get_state
 
 OUTCOMES: Final = {
@@ -34,7 +33,7 @@ kept, since otherwise anybody could fill the disk.
 
 
 async def quarantine_request(
-    request: Request, error: Exception, fields: Sequence[str] | None = None
+    request: Request, error: ApiError, fields: Sequence[str] | None
 ) -> None:
     """Write a rejected POST request to the quarantine.
 
@@ -43,22 +42,21 @@ async def quarantine_request(
     request : Request
         Request that was rejected. Nothing is written if the status of the rejection is not in
         `OUTCOMES`, or if the method is not POST, since such a request has no body.
-    error : Exception
-        Exception of a type in `errors.REJECTIONS`, from which the reason is taken.
+    error : ApiError
+        Reason for the rejection.
     fields : Sequence[str] | None
         Fields of the body to keep; None to keep the whole body.
     """
-    rejected = to_api_error(error, request.method)
-    outcome = OUTCOMES.get(rejected.status)
+    outcome = OUTCOMES.get(error.status)
     if outcome is None or request.method != "POST":
         return
     state = get_state(request)
     try:
         name = request.path_params.get("problem")
         problem = None if name is None else await state.find_problem(name)
-        body = None if rejected.status == 413 else await _read_body(request)
+        body = None if error.status == 413 else await _read_body(request)
         rejection = RejectedRequest(
-            rejected.message,
+            error.message,
             error.size if isinstance(error, TooLargeError) else _select(body, outcome, fields),
             problem=None if problem is None else problem.id,
             episode=request.path_params.get("episode") or _find_episode(body),
@@ -95,7 +93,7 @@ async def _read_body(request: Request) -> Any:
                 raw += chunk
                 if len(raw) > MAX_BODY_CHARS:
                     break
-    except (RuntimeError, HTTPException, ClientDisconnect):
+    except (RuntimeError, ApiError, ClientDisconnect):
         return None  # the body was streamed already, or the connection was lost
     return parse_json(raw)[0] if raw else None
 

@@ -6,7 +6,6 @@ from typing import Any, Final, NamedTuple
 
 from fastapi import Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
-from starlette.exceptions import HTTPException
 
 from belated.check import is_id
 from belated.ledger.clients import RejectedRequest
@@ -22,7 +21,7 @@ from belated.service.bodies import (
     parse_time,
     read_body,
 )
-from belated.service.errors import ApiError, error_json, invalid_value, to_api_error
+from belated.service.errors import ApiError, error_json, invalid_value
 from belated.service.openapi import NDJSON, json_body, ndjson_response
 from belated.service.quarantine import quarantine
 from belated.service.responses import LineResult, Receipt
@@ -200,13 +199,12 @@ class BulkRequest:
                 if len(self._batch) >= BATCH_LINES:
                     await self._record()
             await self._record()
-        except (HTTPException, ApiError) as error:
-            reason = to_api_error(error, "POST")
-            if reason.status == 413:  # record the lines before the error
+        except ApiError as error:
+            if error.status == 413:  # record the lines before the error
                 await self._record()
             if not self._results:
                 raise
-            await self._break_off(reason, error.size if isinstance(error, TooLargeError) else None)
+            await self._break_off(error, error.size if isinstance(error, TooLargeError) else None)
         return self._results
 
     async def _split(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
