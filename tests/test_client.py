@@ -18,8 +18,8 @@ import pytest
 import uvicorn
 
 from belated.client import Client, NamedPolicy, OpenEpisode, ServiceError
+from belated.client.client import MAX_BULK_BYTES, MAX_BULK_LINES
 from belated.client.policies import step_uniform
-from belated.client.requests import MAX_BULK_BYTES, MAX_BULK_LINES
 from belated.client.transport import MAX_RETRY_AFTER_S
 from belated.ledger import Ledger
 from belated.online.host import Host

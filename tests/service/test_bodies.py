@@ -21,11 +21,11 @@ FIELDS = st.sampled_from(["states", "actions", "rewards", "steps", "path", "even
 def test_any_value_is_parsed_and_the_ledger_rejects_those_with_an_error(
     content: object,
 ) -> None:
-    feedback = parse_feedback(content)
-    if isinstance(feedback.content, UnusableContent):
-        assert feedback.content.value is content
+    parsed, _ = parse_feedback(content)
+    if isinstance(parsed, UnusableContent):
+        assert parsed.value is content
         with pytest.raises(ContentError, match=r"^event_time must be an ISO 8601 time"):
-            parse_content(feedback.content, SPEC)
+            parse_content(parsed, SPEC)
 
 
 def test_the_event_time_is_separated_from_the_content() -> None:

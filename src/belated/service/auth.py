@@ -240,7 +240,7 @@ async def authorize(request: Request, state: AppState, route: AuthorizedRoute) -
         message = "This token has expired; an administrator can create a new one."
         raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
     state.rate_limiter.check(token.id)
-    state.token_uses.add(token, now)
+    state.note_use(token, now)
     if route.scope not in token.scopes and "admin" not in token.scopes:
         raise ApiError(403, f"This token lacks the scope {route.scope!r}.")
     if route.all_problems:

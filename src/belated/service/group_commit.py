@@ -205,18 +205,18 @@ class GroupCommit:
 def _resolve(batch: list[Job], results: Sequence[list[Outcome] | Exception]) -> None:
     """Complete the future of each job in `batch` with the item of `results` at the same index.
 
-    A future must be completed in its own event loop. Each event loop is woken up only once.
+    Futures must be completed in their event loop, the same for all. It is woken up only once.
     """
 
-    def resolve_on(loop: asyncio.AbstractEventLoop) -> None:
+    def resolve() -> None:
         for job, result in zip(batch, results, strict=True):
-            if job.outcomes.get_loop() is not loop or job.outcomes.done():
+            if job.outcomes.done():
                 continue
             if isinstance(result, Exception):
                 job.outcomes.set_exception(result)
             else:
                 job.outcomes.set_result(result)
 
-    for loop in {job.outcomes.get_loop() for job in batch}:
+    if batch:
         with suppress(RuntimeError):  # the loop is closed, so no request waits in it
-            loop.call_soon_threadsafe(resolve_on, loop)
+            batch[0].outcomes.get_loop().call_soon_threadsafe(resolve)

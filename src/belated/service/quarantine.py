@@ -6,13 +6,12 @@ problems, episodes, decisions and controls.
 """
 
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import Any, Final
 
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
-from belated.ledger.clients import MAX_BODY_CHARS, RejectedRequest
+from belated.ledger.clients import RejectedRequest
 from belated.service.bodies import TooLargeError, parse_json
 from belated.service.errors import LOG, ApiError
 from belated.service.state import AppState, get_state
@@ -54,7 +53,8 @@ async def quarantine_request(
     try:
         name = request.path_params.get("problem")
         problem = None if name is None else await state.find_problem(name)
-        body = None if error.status == 413 else await _read_body(request)
+        is_kept = error.status != 413 and fields != ()
+        body = await _read_body(request) if is_kept else None
         rejection = RejectedRequest(
             error.message,
             error.size if isinstance(error, TooLargeError) else _select(body, outcome, fields),
@@ -83,16 +83,10 @@ async def quarantine(state: AppState, rejections: Sequence[RejectedRequest]) -> 
 async def _read_body(request: Request) -> Any:
     """Return the body of `request` as a JSON value, or as a string if the body is not JSON.
 
-    Only the beginning of a long body is read. Returns None if the body is empty or can no longer be
-    read.
+    Returns None if the body is empty or can no longer be read.
     """
-    raw = b""
     try:
-        async with aclosing(request.stream()) as chunks:
-            async for chunk in chunks:
-                raw += chunk
-                if len(raw) > MAX_BODY_CHARS:
-                    break
+        raw = await request.body()
     except (RuntimeError, ApiError, ClientDisconnect):
         return None  # the body was streamed already, or the connection was lost
     return parse_json(raw)[0] if raw else None

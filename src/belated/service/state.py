@@ -26,7 +26,6 @@ from belated.service.group_commit import BusyError, GroupCommit
 from belated.service.limits import RateLimiter, Settings
 from belated.service.operations.metrics import Metrics
 from belated.service.policies import PolicyDocument
-from belated.service.tokens import TokenUses
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -37,6 +36,8 @@ MAX_CACHED_DOCUMENTS: Final = 32
 FOLD_CHECKS: Final = 100
 """Maximum number of attempts to read the status of a problem for one request."""
 FOLD_CHECK_INTERVAL_S: Final = 0.1
+USE_INTERVAL_S: Final = 60
+"""Minimum time in seconds between two records of the use of a token."""
 
 
 class WorkerThreads:
@@ -211,9 +212,7 @@ class AppState:
         self.metrics.watch("queue_events", lambda: self.group_commit.queued_events)
         self.metrics.watch("store_connections", lambda: ledger.store.used_connections)
         self.rate_limiter = RateLimiter(settings.max_requests_per_s)
-        self.token_uses = TokenUses(
-            lambda id, used: self.quarantine_threads.submit(ledger.tokens.touch, id, used)
-        )
+        self._token_uses: dict[str, int] = {}  # last recorded time of use
         self.write_outages: SingleFlightCache[None, str] = SingleFlightCache(
             ttl_s=settings.write_probe_ttl_s
         )
@@ -283,10 +282,6 @@ class AppState:
             raise ApiError(404, f"Problem {name[:100]!r} not found.")
         return problem
 
-    def add_problem(self, problem: Problem) -> None:
-        """Add `problem`, which has just been recorded in the ledger, to the cache."""
-        self._problems.put(problem.name, problem)
-
     def episode(self, id: str) -> Coroutine[Any, Any, EpisodeOrigin | None]:
         """Return the problem and version of the episode `id`, or None for an unknown episode."""
         return self._episodes.get(id, partial(self.query_threads.run, self._read_episode, id))
@@ -347,6 +342,16 @@ class AppState:
                 return status
             await asyncio.sleep(FOLD_CHECK_INTERVAL_S)
         raise unavailable("The problem is still being folded.")
+
+    def note_use(self, token: Token, now: int) -> None:
+        """Record that `token` was used at the time `now`, in microseconds since 1970 (UTC).
+
+        Nothing is recorded if the last record is less than `USE_INTERVAL_S` seconds old.
+        """
+        last = max(self._token_uses.get(token.id, 0), token.used or 0)
+        if now - last >= USE_INTERVAL_S * 1_000_000:
+            self._token_uses[token.id] = now
+            self.quarantine_threads.submit(self.ledger.tokens.touch, token.id, now)
 
     async def tokens(self) -> dict[str, Token]:
         """Return all tokens, including revoked ones, as a dictionary from id to token.

@@ -1,4 +1,4 @@
-"""Tokens that authenticate clients: creation, verification and times of use.
+"""Tokens that authenticate clients: creation and verification.
 
 A token has the form belated_ID_SECRET. The secret is shown only when the token is created. The
 ledger stores the SHA-256 of the secret; a salt is not needed, because a secret has 256 random bits.
@@ -6,7 +6,6 @@ ledger stores the SHA-256 of the secret; a salt is not needed, because a secret 
 
 import hmac
 import secrets
-from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
@@ -24,9 +23,6 @@ SCOPES: Final = {
 }
 """Map from the name of each scope to its description."""
 PREFIX: Final = "belated"
-
-USE_INTERVAL_S: Final = 60
-"""Minimum time in seconds between two records of the use of a token."""
 
 
 class NewToken(NamedTuple):
@@ -78,25 +74,3 @@ def find_token(tokens: dict[str, Token], text: str) -> Token | None:
     if token is None or not same or prefix != PREFIX or token.revoked is not None:
         return None
     return token
-
-
-class TokenUses:
-    """Recording of the times at which tokens were last used, at most once a minute per token.
-
-    `write(id, time)` is called to store the time at which the token `id` was used, in microseconds
-    since 1970 (UTC). It must not block.
-    """
-
-    def __init__(self, write: Callable[[str, int], object]) -> None:
-        self._write = write
-        self._written: dict[str, int] = {}
-
-    def add(self, token: Token, now: int) -> None:
-        """Record that `token` was used at the time `now`, in microseconds since 1970 (UTC).
-
-        Nothing is recorded if the last record is less than `USE_INTERVAL_S` seconds old.
-        """
-        last = max(self._written.get(token.id, 0), token.used or 0)
-        if now - last >= USE_INTERVAL_S * 1_000_000:
-            self._written[token.id] = now
-            self._write(token.id, now)

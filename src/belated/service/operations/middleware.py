@@ -37,33 +37,6 @@ def get_request_id() -> str | None:
     return None if id is None else id.decode()
 
 
-class RequestIds:
-    """Source of the ids of requests, for use in one event loop.
-
-    A new id is a random number, the same for all requests of this object, and a counter.
-    """
-
-    def __init__(self) -> None:
-        self._prefix = secrets.token_hex(6).encode()
-        self._number = 0
-
-    def assign(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-        """Return the id of the request with these `headers`.
-
-        It is the id in the header X-Request-ID if this is valid, otherwise a new one. From now on,
-        `get_request_id` returns it in this request.
-        """
-        id = None
-        for name, value in headers:
-            if name == ID_HEADER:
-                id = value
-        if id is None or VALID_ID.fullmatch(id) is None:
-            self._number += 1
-            id = b"%s-%d" % (self._prefix, self._number)
-        _REQUEST_ID.set(id)
-        return id
-
-
 class RequestMiddleware:
     """ASGI middleware that assigns an id to each request, counts it and adds response headers.
 
@@ -77,7 +50,9 @@ class RequestMiddleware:
         self._metrics = metrics
         # Resolving labels takes longer than counting, so resolved labels are cached.
         self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
-        self._ids = RequestIds()
+        # A new id is a random number, the same for all requests, and a counter.
+        self._id_prefix = secrets.token_hex(6).encode()
+        self._id_number = 0
         self._headers = [
             (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
         ]
@@ -86,7 +61,8 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        id, status, started = self._ids.assign(scope["headers"]), 500, time.perf_counter()
+        id, status, started = self._find_id(scope["headers"]), 500, time.perf_counter()
+        _REQUEST_ID.set(id)
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -105,6 +81,14 @@ class RequestMiddleware:
             route = getattr(scope.get("route"), "path_format", "other")
             method = scope["method"] if route != "other" else "other"
             self._count(method, route, status, time.perf_counter() - started)
+
+    def _find_id(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+        """Return the id in the header X-Request-ID if it is valid, otherwise a new one."""
+        id = dict(headers).get(ID_HEADER, b"")
+        if VALID_ID.fullmatch(id) is not None:
+            return id
+        self._id_number += 1
+        return b"%s-%d" % (self._id_prefix, self._id_number)
 
     def _count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count and log a request that was answered; `route` is the pattern of its path."""

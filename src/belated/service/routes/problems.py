@@ -10,7 +10,6 @@ from fastapi.responses import JSONResponse
 from belated.episode import Policy
 from belated.ledger.events import Action, Control, Defined, Published, Recorded
 from belated.ledger.ledger import Ledger
-from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner
 from belated.service.auth import Routes
@@ -55,7 +54,6 @@ async def define_problem(request: Request) -> Response:
     async with asyncio.timeout(state.settings.slow_timeout_s), state.defining:
         await state.query_threads.run(_check_limits, state, spec)
         outcome = check_outcome((await state.record(Defined(spec)))[0])
-    state.add_problem(LedgerProblem(outcome.seq, spec))
     await state.record(Published(outcome.seq, 1, policy))
     return await run(JSONResponse, spec.body, 201 if isinstance(outcome, Recorded) else 200)
 
