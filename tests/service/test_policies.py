@@ -1,12 +1,14 @@
 """Policies and status over HTTP."""
 
+import json
+
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
 from belated.episode import Policy
 from belated.ledger import schema
-from belated.service.policies import named_policy, policy_changes
+from belated.service.policies import PolicyDocument, policy_changes
 from histories import make_spec
 from ledger_samples import count_rows
 from service.site import PLAYED, Site
@@ -69,9 +71,9 @@ def test_a_policy_that_explores_lists_its_actions() -> None:
     plain = Policy(np.zeros((3, 4), np.int32), explore.copy(), 0.25)
     explore[1, 2] = True
     mixed = Policy(np.zeros((3, 4), np.int32), explore, 0.0)
-    said = named_policy(spec, 7, mixed)
-    assert said.explore == [{}, {"state 2": ["action 0", "action 1"]}, {}]
-    assert named_policy(spec, 7, plain).epsilon == 0.25
+    said = json.loads(PolicyDocument.of(spec, 7, mixed).text)
+    assert said["explore"] == [{}, {"state 2": ["action 0", "action 1"]}, {}]
+    assert json.loads(PolicyDocument.of(spec, 7, plain).text)["epsilon"] == 0.25
     [change] = policy_changes(spec, plain, mixed)
     assert change == {
         "step": 1,

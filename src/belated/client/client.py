@@ -60,7 +60,7 @@ class Client:
         retries: int = RETRIES,
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
-        self._transport = Transport(url, token, timeout=timeout, retries=retries, sleep=sleep)
+        self._transport = Transport(url, token, timeout, retries, sleep)
         self._policies: dict[str, tuple[str, NamedPolicy]] = {}  # with ETag, by problem
 
     @property

@@ -285,15 +285,8 @@ def check_local(request: Request) -> None:
     A request with headers of a proxy is rejected, because a proxy on this machine may forward
     requests of other machines. A page on another port of this machine is another web site.
     """
-    # one pass over the headers, since each lookup by name is such a pass
-    host, origin, forwarded = b"", None, False
-    for name, value in request.scope["headers"]:
-        if name == b"host" and not host:
-            host = value
-        elif name == b"origin" and origin is None:
-            origin = value
-        elif name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX):
-            forwarded = True
+    headers = dict(request.scope["headers"])  # quicker than three lookups by name
+    host, origin = headers.get(b"host", b""), headers.get(b"origin")
     if not is_local_host(host):
         raise ApiError(403, "Without tokens, only requests from this machine are accepted.")
     if origin is not None:
@@ -301,7 +294,7 @@ def check_local(request: Request) -> None:
         if origin.lower() != page.lower():
             message = "Without tokens, only the page of this service may send requests."
             raise ApiError(403, f"{message} Create a token.")
-    if forwarded:
+    if any(name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX) for name in headers):
         raise ApiError(403, "Without tokens, no forwarded requests are accepted; create a token.")
 
 

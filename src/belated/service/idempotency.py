@@ -71,14 +71,9 @@ async def respond_once(
     if VALID_KEY.fullmatch(key) is None:
         raise ApiError(422, f"{HEADER} must have 1 .. 255 printable ASCII characters.", HEADER)
     state, keyed = get_state(request), await _parse(request, key)
-    while (busy := state.busy_keys.get(keyed.key)) is not None:
-        await busy.wait()
-    state.busy_keys[keyed.key] = done = asyncio.Event()
-    try:
+    lock = state.key_locks.setdefault(keyed.key, asyncio.Lock())
+    async with lock:
         return await _respond(request, keyed, state, call)
-    finally:
-        del state.busy_keys[keyed.key]
-        done.set()
 
 
 async def _parse(request: Request, key: bytes) -> KeyedRequest:

@@ -16,14 +16,9 @@ from belated.service.bodies import TooLargeError, parse_json
 from belated.service.errors import LOG, ApiError
 from belated.service.state import AppState, get_state
 
-OUTCOMES: Final = {
-    404: "unknown",
-    409: "conflict",
-    410: "gone",
-    413: "refused",
-    415: "refused",
-    422: "refused",
-}
+OUTCOMES: Final = {404: "unknown", 409: "conflict", 410: "gone"} | dict.fromkeys(
+    (413, 415, 422), "refused"
+)
 """Map from the HTTP status of a rejected request to its outcome, as kept in the quarantine.
 
 Requests rejected with another status are not kept. In particular, unauthorized requests are not

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from fastapi import Request
 
@@ -196,9 +197,8 @@ class AppState:
         """Semaphore that each export holds until it ends."""
         self.defining = asyncio.Lock()
         """Lock held while a problem is defined, so that concurrent definitions exceed no limit."""
-        self.busy_keys: dict[str, asyncio.Event] = {}
-        """Map from the hashed idempotency key of each request in progress to an event, which is set
-        when the request ends."""
+        self.key_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Map from each hashed idempotency key to the lock that a request with this key holds."""
         self.metrics = Metrics(host)
         self.reads = OutageLog("read", self.metrics.count_store_error)
         self.writes = OutageLog("write", self.metrics.count_store_error)
@@ -233,14 +233,9 @@ class AppState:
 
     def close(self) -> None:
         """End the worker threads."""
-        for threads in (
-            self.query_threads,
-            self.slow_threads,
-            self.quarantine_threads,
-            self.probe_threads,
-            self.export_threads,
-        ):
-            threads.close()
+        for threads in vars(self).values():
+            if isinstance(threads, WorkerThreads):
+                threads.close()
 
     async def record(self, *events: NewEvent) -> list[Outcome]:
         """Record `events` in a transaction shared with other requests; return their outcomes.

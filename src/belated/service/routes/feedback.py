@@ -204,7 +204,7 @@ class BulkRequest:
                 await self._record()
             if not self._results:
                 raise
-            await self._break_off(error, error.size if isinstance(error, TooLargeError) else None)
+            await self._break_off(error)
         return self._results
 
     async def _split(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -221,31 +221,24 @@ class BulkRequest:
 
     def _count(self, raw: bytes) -> bytes:
         self._lines_read += 1
-        settings, message = self._state.settings, None
-        if self._lines_read > settings.max_bulk_lines:
-            message = f"Too many lines: at most {settings.max_bulk_lines} are allowed."
-        elif len(raw) > settings.max_body_bytes:
-            message = (
-                f"Line {self._lines_read} too large: "
-                f"at most {settings.max_body_bytes} bytes are allowed."
-            )
-        if message is not None:
+        lines, limit = self._lines_read, self._state.settings
+        if lines > limit.max_bulk_lines:
+            raise ApiError(413, f"Too many lines: at most {limit.max_bulk_lines} are allowed.")
+        if len(raw) > limit.max_body_bytes:
+            message = f"Line {lines} too large: at most {limit.max_body_bytes} bytes are allowed."
             raise ApiError(413, message)
         return raw
 
-    async def _break_off(self, reason: ApiError, size: dict[str, int] | None) -> None:
-        """Add a last result, which states the `reason` why the request ends.
-
-        If the body is too large, `size` is the number of bytes declared or read, as in
-        `TooLargeError`; otherwise `size` is None.
-        """
-        status, message, line = reason.status, reason.message, self._lines_answered + 1
-        if status == 413:  # with a size, the whole body is too large and its next line was not read
-            line = self._lines_read if size is None else self._lines_read + 1
-            await quarantine(
-                self._state, [RejectedRequest(message, size, problem=self._problem.id)]
-            )
-        self._add_result(line, None, status, error_json(status, message))
+    async def _break_off(self, reason: ApiError) -> None:
+        """Add a last result, which states the `reason` why the request ends."""
+        line = self._lines_answered + 1
+        if reason.status == 413:
+            # If the whole body is too large, its next line was not read.
+            line = self._lines_read + isinstance(reason, TooLargeError)
+            size = reason.size if isinstance(reason, TooLargeError) else None
+            rejection = RejectedRequest(reason.message, size, problem=self._problem.id)
+            await quarantine(self._state, [rejection])
+        self._add_result(line, None, reason.status, error_json(reason.status, reason.message))
 
     async def _record(self) -> None:
         """Record the lines that are parsed but not yet recorded, in one transaction."""
