@@ -23,14 +23,6 @@ def test_it_is_ready_once_its_host_has_folded_the_ledger(ledger: Ledger) -> None
         }
 
 
-def test_its_host_plans_in_the_background(ledger: Ledger) -> None:
-    with Site(ledger, plan=True) as site:
-        site.define()
-        for _ in range(20):
-            site.post(f"/v1/episodes/{site.open()}/feedback", PLAYED)
-        wait_until(lambda: site.get("/v1/problems/clinic/policy").json()["version"] > 1)
-
-
 def test_a_shutdown_records_queued_events(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     with Site(ledger, plan=True) as site:
         site.define()

@@ -256,20 +256,6 @@ def test_a_cancelled_request_does_not_affect_others(commit: GroupCommit, slow: S
     assert slow.batches == [[1], [3]]
 
 
-def test_it_continues_after_all_requests_were_cancelled(commit: GroupCommit, slow: Slow) -> None:
-    async def go() -> None:
-        first = await hold(commit, slow)
-        gone = await begin(commit, 2)
-        gone.cancel()
-        slow.go.release()
-        await first
-        slow.go.release()
-        assert await (await begin(commit, 3)) == [Recorded(3)]
-
-    asyncio.run(go())
-    assert slow.batches == [[1], [3]]
-
-
 def test_requests_that_wait_too_long_are_given_up(slow: Slow) -> None:
     commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, timeout_s=0.05)
     commit.start()

@@ -48,19 +48,6 @@ def test_callers_of_the_same_key_share_one_lookup() -> None:
     run(test)
 
 
-def test_keys_are_looked_up_independently() -> None:
-    async def test() -> None:
-        cache: SingleFlightCache[str, int] = SingleFlightCache()
-        held, free = Source(), Source()
-        waiting = asyncio.create_task(cache.get("a", held))
-        free.release.release()
-        assert await cache.get("b", free) == 1
-        held.release.release()
-        assert await waiting == 1
-
-    run(test)
-
-
 def test_a_value_is_looked_up_again_after_its_time_to_live() -> None:
     async def test() -> None:
         now, source = 0.0, Source()
