@@ -169,9 +169,9 @@ class EpisodeOrigin(NamedTuple):
 class AppState:
     """Objects that all requests to an application share.
 
-    The caller starts `group_commit` before the first request and stops it after the last one. What
-    is read from the ledger is cached. Of that, only the served version of a problem and the tokens
-    can change after they have been recorded.
+    The caller stops `group_commit` after the last request. What is read from the ledger is cached.
+    Of that, only the served version of a problem and the tokens can change after they have been
+    recorded.
 
     Parameters
     ----------
