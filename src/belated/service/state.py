@@ -6,7 +6,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
@@ -268,7 +267,8 @@ class AppState:
 
     def find_problem(self, name: str) -> Coroutine[Any, Any, Problem | None]:
         """Return the problem called `name`, or None if there is no such problem."""
-        return self._problems.get(name, partial(self.query_threads.run, self.ledger.problem, name))
+        run = self.query_threads.run
+        return self._problems.get(name, lambda: run(self.ledger.problem, name))
 
     async def problem(self, name: str) -> Problem:
         """Return the problem called `name`. Raises ApiError (404) if there is none."""
@@ -279,7 +279,7 @@ class AppState:
 
     def episode(self, id: str) -> Coroutine[Any, Any, EpisodeOrigin | None]:
         """Return the problem and version of the episode `id`, or None for an unknown episode."""
-        return self._episodes.get(id, partial(self.query_threads.run, self._read_episode, id))
+        return self._episodes.get(id, lambda: self.query_threads.run(self._read_episode, id))
 
     def _read_episode(self, id: str) -> EpisodeOrigin | None:
         record = self.ledger.episode(id)
@@ -294,8 +294,8 @@ class AppState:
 
         Raises ApiError (503) if no version has been published yet.
         """
-        look_up = partial(self.query_threads.run, self._serving.served, problem.id)
-        served = await self._served.get(problem.id, look_up)
+        run, id = self.query_threads.run, problem.id
+        served = await self._served.get(id, lambda: run(self._serving.served, id))
         if served is None:
             raise unavailable("No policy has been published yet.")
         return served
@@ -320,9 +320,8 @@ class AppState:
             policy = self._serving.policy(problem.id, version)
             return None if policy is None else PolicyDocument.of(problem.spec, version, policy)
 
-        return self._documents.get(
-            (problem.id, version), partial(self.query_threads.run, serialize)
-        )
+        key = (problem.id, version)
+        return self._documents.get(key, lambda: self.query_threads.run(serialize))
 
     async def status(self, problem: Problem) -> ProblemStatus | Failure:
         """Return the status of `problem` from the host.
