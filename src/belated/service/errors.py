@@ -167,26 +167,16 @@ def invalid_value(error: Exception, fields: Collection[str]) -> ApiError:
     return ApiError(422, message, field=found[0] if found and found[1] in fields else None)
 
 
-def allowed_methods(app: FastAPI, path: str) -> list[str]:
-    """Return the methods of all routes of `app` that match `path`, in alphabetical order."""
-    matching = (route for route in app.routes if isinstance(route, Route))
-    return sorted(
-        {
-            method
-            for route in matching
-            if route.path_regex.match(path)
-            for method in route.methods or ()
-        }
-    )
-
-
 def install_error_handlers(app: FastAPI) -> None:
     """Make `app` answer requests of unknown paths and methods with error responses."""
 
     async def reject(request: Request, error: Exception) -> JSONResponse:
         assert isinstance(error, HTTPException)
         if error.status_code == 405:
-            headers = {"Allow": ", ".join(allowed_methods(app, request.scope["path"]))}
+            routes = [route for route in app.routes if isinstance(route, Route)]
+            matching = [each for each in routes if each.path_regex.match(request.scope["path"])]
+            methods = {method for each in matching for method in each.methods or ()}
+            headers = {"Allow": ", ".join(sorted(methods))}
             message = f"Method {request.method} not allowed."
             return error_response(ApiError(405, message, headers=headers))
         return error_response(ApiError(error.status_code, "Not found."))

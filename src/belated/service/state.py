@@ -129,12 +129,9 @@ class SingleFlightCache(Generic[K, V]):
             return cached[0]
         return await asyncio.shield(lookup)
 
-    def put(self, key: K, value: V) -> None:
-        """Cache `value` under `key`. The value is fresh from now on."""
-        self._put(key, value, self._clock())
-
-    def _put(self, key: K, value: V, started: float) -> None:
-        self._cached[key] = value, started
+    def put(self, key: K, value: V, at: float | None = None) -> None:
+        """Cache `value` under `key`. The value is fresh from the time `at` on; None for now."""
+        self._cached[key] = value, self._clock() if at is None else at
         if len(self._cached) > self._max_size:
             self._cached.popitem(last=False)
 
@@ -151,7 +148,7 @@ class SingleFlightCache(Generic[K, V]):
         try:
             value = await look_up()
             if value is not None and self._lookups.get(key) is task:
-                self._put(key, value, started)
+                self.put(key, value, started)
             return value
         finally:
             if self._lookups.get(key) is task:
