@@ -18,37 +18,30 @@ from belated.service.responses import Error
 
 LOG: Final = logging.getLogger("belated.service")
 
-ERROR_CODES: Final = {
-    401: "unauthenticated",
-    403: "forbidden",
-    404: "unknown",
-    405: "method not allowed",
-    408: "timeout",
-    409: "conflict",
-    410: "gone",
-    413: "too large",
-    415: "unsupported",
-    422: "refused",
-    429: "too many requests",
-    431: "too large",
-    500: "internal",
-    503: "unavailable",
+ERRORS: Final = {
+    401: ("unauthenticated", "Missing or invalid token."),
+    403: ("forbidden", "The token does not allow this request."),
+    404: ("unknown", "Problem, episode, subject or version not found."),
+    405: ("method not allowed", "Method not allowed."),
+    408: ("timeout", "The request was not completed in time."),
+    409: (
+        "conflict",
+        "Different content has been recorded; the same content again is answered with 200.",
+    ),
+    410: ("gone", "The data of this episode has been withdrawn."),
+    413: ("too large", "Body too large."),
+    415: ("unsupported", "Unsupported content type."),
+    422: ("refused", "Invalid request; `field` says where."),
+    429: (
+        "too many requests",
+        "Too many requests with this token, or of this kind. Try again after Retry-After.",
+    ),
+    431: ("too large", "Head of the request too large."),
+    500: ("internal", "Internal error. The request can be retried."),
+    503: ("unavailable", "The store is unavailable, or the queue is full. Try again."),
 }
-"""Map from an HTTP status to the value of the field `error` in the body of the response."""
-DESCRIPTIONS: Final = {
-    401: "Missing or invalid token.",
-    403: "The token does not allow this request.",
-    404: "Problem, episode, subject or version not found.",
-    409: "Different content has been recorded; the same content again is answered with 200.",
-    410: "The data of this episode has been withdrawn.",
-    413: "Body too large.",
-    415: "Unsupported content type.",
-    422: "Invalid request; `field` says where.",
-    429: "Too many requests with this token, or of this kind. Try again after Retry-After.",
-    500: "Internal error. The request can be retried.",
-    503: "The store is unavailable, or the queue is full. Try again.",
-}
-"""Map from an HTTP status to the description of the response in the OpenAPI schema."""
+"""Map from an HTTP status to the value of the field `error` in the body of the response, and to the
+description of the response in the OpenAPI document."""
 RETRY_AFTER_S: Final = 1
 """Seconds after which a client may retry a request that got a 429 or a 503."""
 MAX_FAULTS: Final = 10
@@ -95,7 +88,8 @@ def error_json(status: int, message: str, field: str | None = None) -> dict[str,
     >>> error_json(404, "Problem 'x' not found.")
     {'error': 'unknown', 'message': "Problem 'x' not found.", 'field': None}
     """
-    return {"error": ERROR_CODES.get(status, "refused"), "message": message, "field": field}
+    code, _ = ERRORS.get(status, ERRORS[422])
+    return {"error": code, "message": message, "field": field}
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -103,8 +97,8 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {
         status: {
             "model": Error,
-            "description": DESCRIPTIONS[status],
-            "content": {"application/json": {"example": error_json(status, DESCRIPTIONS[status])}},
+            "description": ERRORS[status][1],
+            "content": {"application/json": {"example": error_json(status, ERRORS[status][1])}},
         }
         for status in statuses
     }
@@ -135,7 +129,7 @@ def unexpected_error_response(request: Request, error: Exception) -> JSONRespons
     stack = "".join(traceback.format_tb(error.__traceback__))
     route = getattr(request.scope.get("route"), "path", "?")
     LOG.error("%s %s failed with %s:\n%s", request.method, route, type(error).__name__, stack)
-    return error_response(ApiError(500, DESCRIPTIONS[500]))
+    return error_response(ApiError(500, ERRORS[500][1]))
 
 
 def describe_faults(faults: Sequence[Mapping[str, Any]], fields: Collection[str] = ()) -> ApiError:
