@@ -267,13 +267,6 @@ class AppState:
         run = self.query_threads.run
         return self._problems.get(name, lambda: run(self.ledger.problem, name))
 
-    async def problem(self, name: str) -> Problem:
-        """Return the problem called `name`. Raises ApiError (404) if there is none."""
-        problem = await self.find_problem(name)
-        if problem is None:
-            raise ApiError(404, f"Problem {name[:100]!r} not found.")
-        return problem
-
     def episode(self, id: str) -> Coroutine[Any, Any, EpisodeOrigin | None]:
         """Return the problem and version of the episode `id`, or None for an unknown episode."""
         return self._episodes.get(id, lambda: self.query_threads.run(self._read_episode, id))
@@ -369,4 +362,7 @@ async def get_problem(request: Request, name: str) -> tuple[AppState, Problem]:
     Raises ApiError (404) if there is no such problem.
     """
     state = get_state(request)
-    return state, await state.problem(name)
+    problem = await state.find_problem(name)
+    if problem is None:
+        raise ApiError(404, f"Problem {name[:100]!r} not found.")
+    return state, problem
