@@ -294,7 +294,7 @@ def check_local(request: Request) -> None:
         if origin.lower() != page.lower():
             message = "Without tokens, only the page of this service may send requests."
             raise ApiError(403, f"{message} Create a token.")
-    if any(name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX) for name in headers):
+    if [name for name in headers if name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX)]:
         raise ApiError(403, "Without tokens, no forwarded requests are accepted; create a token.")
 
 

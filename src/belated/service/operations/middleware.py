@@ -84,8 +84,8 @@ class RequestMiddleware:
 
     def _find_id(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
         """Return the id in the header X-Request-ID if it is valid, otherwise a new one."""
-        id = dict(headers).get(ID_HEADER, b"")
-        if VALID_ID.fullmatch(id) is not None:
+        id = dict(headers).get(ID_HEADER)
+        if id is not None and VALID_ID.fullmatch(id) is not None:
             return id
         self._id_number += 1
         return b"%s-%d" % (self._id_prefix, self._id_number)
