@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from socket import create_server
@@ -18,8 +19,8 @@ import pytest
 import uvicorn
 
 from belated.client import Client, NamedPolicy, OpenEpisode, ServiceError
+from belated.client.client import MAX_BULK_BYTES, MAX_BULK_LINES
 from belated.client.policies import step_uniform
-from belated.client.requests import MAX_BULK_BYTES, MAX_BULK_LINES
 from belated.client.transport import MAX_RETRY_AFTER_S
 from belated.ledger import Ledger
 from belated.online.host import Host
@@ -138,15 +139,21 @@ def test_parts_of_feedback_complete_an_episode(client: Client, service: Service)
     report = {"state": 0, "action": np.int64(1), "next_state": 0, "reward": np.float64(0.5)}
     assert client.steps(episode, [{"step": np.int32(0)} | report]) == "recorded"
     rest = [{"step": step} | report for step in range(3)]
-    assert client.steps(episode, rest) == "recorded"
+    assert client.steps(episode, rest, event_time=datetime(2026, 1, 1, tzinfo=UTC)) == "recorded"
     assert client.feedback(episode, np.zeros(4, int), np.ones(3, int), [0.5] * 3) == (
         "already recorded"
     )
     client.define(CLINIC | {"name": "late", "late": "rewards"})
     episode = client.open_episode("late")
-    assert client.path(episode, ALL[0], ALL[1]) == "recorded"
+    start = "2026-01-01T00:00:00Z"
+    assert client.path(episode, ALL[0], ALL[1], event_time=start) == "recorded"
     assert client.rewards(episode, {1: 0.5}) == "recorded"
-    assert client.rewards(episode, {0: 0, 2: 1}) == "recorded"
+    assert client.rewards(episode, {0: 0, 2: 1}, event_time=start) == "recorded"
+    sent = [event.event_time for event in service.ledger.events(kinds=["feedback"])]
+    january = 1_767_225_600 * 10**6
+    assert sent == [None, january, january, None, january]
+    with pytest.raises(ValueError, match="event_time must have a time zone, got"):
+        client.path(episode, ALL[0], ALL[1], event_time=datetime(2026, 1, 1))
     service.host.step()
     assert client.status("late")["observed"] == client.status("clinic")["observed"] == 1
 
@@ -154,7 +161,10 @@ def test_parts_of_feedback_complete_an_episode(client: Client, service: Service)
 def test_feedback_is_corrected_and_withdrawn(client: Client, service: Service) -> None:
     one, two, three = (client.open_episode("clinic", "patient-17") for _ in range(3))
     client.feedback(one, *ALL)
-    assert client.correct(one, ALL[0], ALL[1], [0, 0, 0]) == "recorded"
+    time = "2026-01-02T00:00:00Z"
+    assert client.correct(one, ALL[0], ALL[1], [0, 0, 0], event_time=time) == "recorded"
+    [corrected] = service.ledger.events(kinds=["corrected"])
+    assert corrected.event_time == (1_767_225_600 + 86_400) * 10**6
     assert client.feedback(one, ALL[0], ALL[1], [0, 0, 0]) == "already recorded"
     assert client.withdraw(one) == "recorded"
     with pytest.raises(ServiceError, match="withdrawn") as refused:

@@ -9,9 +9,9 @@ from fastapi.routing import APIRoute
 from starlette.routing import Route
 
 from belated.ledger import Ledger
-from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.caches import LedgerCache
+from belated.service.auth import AuthorizedRoute
 from belated.service.routes import routes
+from belated.service.state import AppState
 from belated.service.tokens import SCOPES
 from ledger_samples import count_rows
 from service.site import CLINIC, PLAYED, Site
@@ -84,7 +84,7 @@ def test_every_route_rejects_every_other_scope(
     site, episode, tokens, *_ = town
     path = address(route, episode=episode)
     for name, token in tokens.items():
-        if name not in (route.requirements.scope, "admin"):
+        if name not in (route.scope, "admin"):
             assert site.ask(method, path, token, content=b"{").status_code == 403, name
 
 
@@ -94,7 +94,7 @@ def test_every_route_rejects_a_token_of_another_problem(
 ) -> None:
     site, episode, _, other, _ = town
     path = address(route, episode=episode)
-    if route.requirements.all_problems:
+    if route.all_problems:
         names = [one["name"] for one in site.ask(method, path, other).json()["problems"]]
         assert names == ["shop"]
         return
@@ -110,7 +110,7 @@ def test_every_route_of_a_problem_admits_its_own_token(
     site, _, tokens, _, own = town
     path = address(route)  # of an unknown episode, so that nothing changes
     of_one = "{problem}" in route.path or "{episode}" in route.path
-    of_one = of_one or route.requirements.all_problems
+    of_one = of_one or route.all_problems
     answer = site.ask(method, path, own, content=b"{")
     assert (answer.status_code in (401, 403)) is not of_one, answer.text
     assert site.ask(method, path, tokens["admin"], content=b"{").status_code not in (401, 403)
@@ -135,9 +135,9 @@ def test_a_token_of_a_problem_cannot_use_an_episode_that_is_opened_meanwhile(
 ) -> None:
     site, _, tokens, other, _ = town
     id = "m" * 22
-    look_up = LedgerCache.episode
+    look_up = AppState.episode
 
-    async def slow(self: LedgerCache, episode: str) -> Any:
+    async def slow(self: AppState, episode: str) -> Any:
         found = await look_up(self, episode)
         opened = await site.asking(
             "POST", "/v1/problems/clinic/episodes", tokens["decide"], json={"id": id}
@@ -146,7 +146,7 @@ def test_a_token_of_a_problem_cannot_use_an_episode_that_is_opened_meanwhile(
         return found
 
     site.host.step()
-    monkeypatch.setattr(LedgerCache, "episode", slow)
+    monkeypatch.setattr(AppState, "episode", slow)
     answer = site.ask("POST", f"/v1/episodes/{id}/feedback", other, json=PLAYED)
     assert answer.status_code == 404
     assert id not in {event.episode for event in site.ledger.events(kinds=["feedback"])}
@@ -159,16 +159,8 @@ def test_a_token_of_a_problem_cannot_ask_about_an_episode_of_another(town: Any) 
     assert answer.status_code == 404
 
 
-def test_a_route_without_a_scope_cannot_be_created() -> None:
-    async def forgotten() -> None: ...
-
-    with pytest.raises(TypeError, match="/v1/new declares no scope"):
-        AuthorizedRoute("/v1/new", forgotten)
-
-
-def test_an_unknown_scope_cannot_be_declared() -> None:
-    with pytest.raises(ValueError, match=r"scope must be one of read, .*; got 'reed'"):
-        require_scope("reed")
+def test_every_route_has_a_known_scope() -> None:
+    assert {route.scope for _, route in GUARDED if isinstance(route, AuthorizedRoute)} <= {*SCOPES}
 
 
 def test_a_revoked_token_is_rejected(site: Site) -> None:

@@ -1,12 +1,10 @@
 """Event times over HTTP: ages, delays and the history, with the times of recording beside them."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-import belated as bl
 from belated.ledger import Ledger
 from belated.service.status import format_utc
 from service.site import ID, PLAYED, Site
@@ -81,25 +79,3 @@ def test_the_event_time_of_a_repeated_request_is_not_compared(site: Site) -> Non
 
 def test_times_of_old_ledgers_can_be_shown() -> None:
     assert format_utc(-(2**62)) == "0001-01-01T00:00:00Z"
-
-
-def test_every_kind_of_feedback_of_the_client_takes_an_event_time(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    sent = []
-    client = bl.Client("http://nowhere")
-
-    def answer(*path: str, body: dict[str, object]) -> dict[str, str]:
-        sent.append(body["event_time"])
-        return {"result": "recorded"}
-
-    monkeypatch.setattr(client._transport, "json", answer)
-    client.feedback("id", [0, 1], [0], event_time=JANUARY)
-    client.steps("id", [], event_time=JANUARY)
-    client.path("id", [0, 1], [0], event_time=JANUARY)
-    client.rewards("id", {0: 1}, event_time=JANUARY)
-    client.correct("id", [0, 1], [0], event_time=JANUARY)
-    client.feedback("id", [0, 1], [0], event_time=datetime(2026, 1, 1, tzinfo=UTC))
-    assert sent == [*(5 * [JANUARY]), "2026-01-01T00:00:00+00:00"]
-    with pytest.raises(ValueError, match="event_time must have a time zone, got"):
-        client.feedback("id", [0, 1], [0], event_time=datetime(2026, 1, 1))

@@ -43,14 +43,6 @@ def test_feedback_is_recorded_once(site: Site) -> None:
     assert count_rows(site.ledger).quarantined == 1
 
 
-def test_names_and_indices_are_equivalent(site: Site) -> None:
-    site.define()
-    path = f"/v1/episodes/{site.open()}/feedback"
-    indices = {"states": [0, 0, 1, 1], "actions": [0, 0, 1], "rewards": [0, 0.5, 1]}
-    assert site.post(path, PLAYED).status_code == 201
-    assert site.post(path, indices).status_code == 200
-
-
 def test_steps_may_arrive_in_any_order(site: Site) -> None:
     site.define()
     id = site.open()
@@ -112,14 +104,6 @@ def test_malformed_feedback_is_rejected_with_its_field_and_quarantined(
     [kept] = site.ledger.quarantine
     assert (kept.episode, kept.outcome) == (id, "refused")
     assert json.loads(str(kept.text)) == given
-
-
-def test_an_unknown_name_is_answered_with_the_known_ones(site: Site) -> None:
-    site.define()
-    given = {**PLAYED, "states": ["ill", "wel", "ill", "ill"]}
-    answer = site.post(f"/v1/episodes/{site.open()}/feedback", given)
-    message = "states[1] must be one of ill, well, or in 0 .. 1, got 'wel'."
-    assert answer.json()["message"] == message
 
 
 @pytest.mark.parametrize(

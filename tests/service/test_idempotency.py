@@ -5,8 +5,6 @@ from typing import Any
 import httpx
 import pytest
 
-from belated.client import Client
-from belated.client.transport import Transport
 from belated.ledger import Ledger
 from service.site import CLINIC, PLAYED, Site
 
@@ -127,18 +125,3 @@ def test_keys_belong_to_a_token(clinic: Site) -> None:
 def test_a_malformed_key_is_rejected(clinic: Site, key: str) -> None:
     answer = clinic.post(OPENINGS, headers=keyed(key))
     assert (answer.status_code, answer.json()["field"]) == (422, "Idempotency-Key")
-
-
-def test_the_client_sends_a_new_key_with_each_opening(monkeypatch: pytest.MonkeyPatch) -> None:
-    sent: list[str] = []
-
-    def send(self: Transport, method: str, path: Any, data: bytes, headers: Any) -> Any:
-        sent.append(headers["Idempotency-Key"])
-        raise AssertionError
-
-    monkeypatch.setattr(Transport, "send", send)
-    for _ in range(2):
-        with pytest.raises(AssertionError):
-            Client("http://localhost").open_episode("clinic")
-    assert len(set(sent)) == 2
-    assert all(len(key) == 22 for key in sent)

@@ -13,10 +13,6 @@ import belated as bl
 from belated.cli.lateness import lateness
 from belated.ledger import Ledger
 from belated.online.delay_records import delay_records
-from belated.online.fold import Fold
-from belated.online.learner_cache import Follower
-from belated.online.snapshot_codec import decode_state, encode_state
-from belated.online.status import ProblemStatus
 from service.site import PLAYED, Site
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -68,18 +64,6 @@ def test_the_status_estimates_the_delay_with_what_is_missing(clinic: Site) -> No
     assert (late["episodes"]["episodes"], late["episodes"]["returned"]) == (60, 40)
     # feedback was recorded after the last opening, 20 to 59 episodes after its own one
     assert late["episodes"]["median"] == 39
-
-
-def test_a_fold_restored_from_a_snapshot_has_the_same_estimate(clinic: Site) -> None:
-    before = clinic.get("/v1/problems/clinic/status").json()["lateness"]
-    problem = clinic.ledger.problem("clinic")
-    assert problem is not None
-    fold = Follower(clinic.ledger, problem).catch_up()
-    state = decode_state(encode_state(fold.snapshot()))
-    status = ProblemStatus.of(Fold.restore(problem.spec, state))
-    now = int(NOW.timestamp() * 10**6)
-    assert status.lateness_s(now=now).facts() == before["seconds"]
-    assert status.learner.lateness.facts() == before["episodes"]
 
 
 def test_a_problem_without_episodes_has_no_estimate(site: Site) -> None:

@@ -9,14 +9,6 @@ from belated.ledger import Ledger
 from ledger_samples import count_rows
 from service.site import PLAYED, Site, wait_until
 
-JSON = {"content-type": "application/json"}
-
-
-def test_an_invalid_content_length_is_rejected(site: Site) -> None:
-    for said in ("-1", "x", "1" * 30):
-        headers = {**JSON, "content-length": said}
-        assert site.post("/v1/problems", content=b"{}", headers=headers).status_code in (413, 422)
-
 
 def test_a_full_queue_gives_503(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     with Site(ledger, max_queued_events=2) as site:

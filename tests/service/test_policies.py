@@ -1,13 +1,14 @@
 """Policies and status over HTTP."""
 
+import json
+
 import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from belated.client.wire import Change
 from belated.episode import Policy
 from belated.ledger import schema
-from belated.service.policies import named_policy, policy_changes
+from belated.service.policies import PolicyDocument, policy_changes
 from histories import make_spec
 from ledger_samples import count_rows
 from service.site import PLAYED, Site
@@ -70,11 +71,16 @@ def test_a_policy_that_explores_lists_its_actions() -> None:
     plain = Policy(np.zeros((3, 4), np.int32), explore.copy(), 0.25)
     explore[1, 2] = True
     mixed = Policy(np.zeros((3, 4), np.int32), explore, 0.0)
-    said = named_policy(spec, 7, mixed, "")
-    assert said.explore == [{}, {"state 2": ["action 0", "action 1"]}, {}]
-    assert named_policy(spec, 7, plain, "").epsilon == 0.25
+    said = json.loads(PolicyDocument.of(spec, 7, mixed).text)
+    assert said["explore"] == [{}, {"state 2": ["action 0", "action 1"]}, {}]
+    assert json.loads(PolicyDocument.of(spec, 7, plain).text)["epsilon"] == 0.25
     [change] = policy_changes(spec, plain, mixed)
-    assert change == Change(1, "state 2", ["action 0"], ["action 0", "action 1"])
+    assert change == {
+        "step": 1,
+        "state": "state 2",
+        "before": ["action 0"],
+        "after": ["action 0", "action 1"],
+    }
 
 
 def test_the_status_has_the_missing_episodes(site: Site) -> None:
@@ -101,24 +107,6 @@ def test_a_problem_that_is_folded_for_the_first_time_is_not_reported_as_failed(s
         assert 'belated_failed{problem="clinic"} 0.0' in site.get("/metrics").text
 
 
-def test_metrics_need_as_many_queries_for_many_problems_as_for_one(site: Site) -> None:
-    counts = []
-    for i in range(5):
-        site.define(f"clinic-{i}")
-        site.host.step()
-        statements: list[str] = []
-
-        def note(connection: object, cursor: object, statement: str, *rest: object) -> None:
-            statements.append(statement)  # noqa: B023
-
-        sa.event.listen(site.ledger.store.engine, "before_cursor_execute", note)
-        page = site.get("/metrics").text
-        sa.event.remove(site.ledger.store.engine, "before_cursor_execute", note)
-        assert page.count("belated_missing_episodes{") == i + 1
-        counts.append(len(statements))
-    assert len(set(counts)) == 1
-
-
 def test_the_status_of_a_failed_problem_has_the_reason(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,11 +122,6 @@ def test_the_status_of_a_failed_problem_has_the_reason(
     assert 'belated_failed{problem="clinic"} 1.0' in site.get("/metrics").text
     site.host.step()
     assert site.get("/readyz").json()["failed"] == 1
-
-
-@pytest.mark.parametrize("path", ["policy", "policy/1", "versions", "status"])
-def test_an_unknown_problem_has_no_policy(site: Site, path: str) -> None:
-    assert site.get(f"/v1/problems/nowhere/{path}").status_code == 404
 
 
 def test_freeze_roll_back_and_shadow_mode(site: Site) -> None:

@@ -32,11 +32,6 @@ def test_a_problem_has_a_policy_as_soon_as_it_is_defined(site: Site) -> None:
     assert len(site.get("/v1/problems/clinic/versions").json()["versions"]) == 1
 
 
-def test_a_problem_may_have_known_rewards(site: Site) -> None:
-    site.define(rewards=[[0, 0], [0.5, 1]])
-    assert site.get("/v1/problems/clinic").json()["rewards"] == [[0, 0], [0.5, 1]]
-
-
 @pytest.mark.parametrize(
     ("change", "field", "message"),
     [
@@ -70,6 +65,8 @@ def test_a_problem_may_have_known_rewards(site: Site) -> None:
         ({"base": {"name": "ucrl2", "scale": 0.1}}, "base", "got {'name': 'ucrl2', 'scale': 0.1}."),
         ({"states": ["a", 5]}, "states[1]", "states[1] must be a text, got 5."),
         ({"states": {"stage": [1.5]}}, None, "values of stage must be text or integers, got 1.5."),
+        ({"allowed": [{}, {"ill": [3]}, {}]}, "allowed[1]['ill'][0]", "got 3."),
+        ({"list[int]": 1}, "list[int]", "is not a field of this request"),
         ({"allowed": {"ill": ["run"]}}, "allowed['ill'][0]", "must be one of wait, treat"),
         ({"terminal": ["dead"]}, "terminal[0]", "must be one of ill, well"),
         ({"base": {"name": "nothing"}}, "base", "base must be one of"),

@@ -50,12 +50,6 @@ def test_a_rejected_definition_is_quarantined(site: Site) -> None:
         assert body(kept) == given
 
 
-def test_a_repeated_rejection_is_counted(site: Site) -> None:
-    for _ in range(3):
-        refused(site, "/v1/problems", CLINIC | {"horizon": 0})
-    assert only(site).times == 3
-
-
 def test_a_rejected_control_is_quarantined_with_its_problem(site: Site) -> None:
     site.define()
     reason = refused(site, "/v1/problems/clinic/rollback", {"version": 7})

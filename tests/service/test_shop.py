@@ -203,17 +203,6 @@ def test_there_is_no_decision_in_a_terminal_state(shop: Site) -> None:
         policy.act(0, "sold")
 
 
-def test_a_forbidden_action_is_rejected_and_quarantined(shop: Site) -> None:
-    id = shop.open("shop")
-    content = {"states": ["looks", "gone"], "actions": ["coupon"], "rewards": [0]}
-    answer = shop.post(f"/v1/episodes/{id}/feedback", content)
-    assert answer.status_code == 422
-    assert answer.json()["field"] == "actions[0]"
-    [line] = shop.get(f"{HOME}/quarantine").text.splitlines()
-    assert "must be allowed in state 'looks' at step 0 (nothing)" in json.loads(line)["reason"]
-    assert json.loads(line)["body"] == content
-
-
 def test_random_decisions_are_among_the_allowed_actions(site: Site) -> None:
     three = {**SHOP, "actions": ["nothing", "coupon", "call"]}
     base = {"name": "epsilon-greedy", "options": {"epsilon": 1.0}}
@@ -229,18 +218,3 @@ def test_random_decisions_are_among_the_allowed_actions(site: Site) -> None:
             assert action == episode.act(step, "looks")
             seen.add(action)
     assert seen == {"nothing", "call"}
-
-
-def test_late_rewards_after_the_end_are_not_needed(site: Site) -> None:
-    assert site.post("/v1/problems", {**SHOP, "late": "rewards"}).status_code == 201
-    path = f"/v1/episodes/{site.open('shop')}/feedback"
-    ended = {"states": ["looks", "hesitates", "sold"], "actions": ["nothing", "coupon"]}
-    assert site.post(path, {"rewards": {"1": 20, "4": 0}}).status_code == 201
-    site.host.step()
-    assert site.post(path, {"path": ended}).status_code == 201
-    assert site.post(path, {"rewards": {"0": 0, "3": 0}}).status_code == 201
-    site.host.step()
-    status = site.get(f"{HOME}/status").json()
-    assert (status["observed"], status["missing"], status["failure"]) == (1, 0, None)
-    [version] = site.get(f"{HOME}/history").json()["versions"]["bins"]
-    assert version["mean_return"] == 20

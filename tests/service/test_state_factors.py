@@ -1,6 +1,5 @@
 """States that are combinations of factors."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,7 +7,6 @@ import pytest
 from belated.client import NamedPolicy
 from belated.client.wire import from_dict
 from belated.factored_states import product_states
-from belated.ledger import ProblemSpec
 from service.site import CLINIC, Site
 
 FACTORS = {"stage": ["new", "returning"], "severity": ["mild", "severe"]}
@@ -38,13 +36,6 @@ def test_the_definition_that_is_returned_is_the_same_definition(site: Site) -> N
     assert site.post("/v1/problems", {**CLINIC, "states": FACTORS}).status_code == 200
     other = dict(reversed(FACTORS.items()))
     assert site.post("/v1/problems", {**CLINIC, "states": other}).status_code == 409
-
-
-def test_a_definition_with_factors_comes_back_from_the_ledger() -> None:
-    spec = ProblemSpec.of({**CLINIC, "states": FACTORS})
-    again = ProblemSpec.of(json.loads(spec.text))
-    assert again == spec
-    assert again.factors == FACTORS
 
 
 @pytest.mark.parametrize(
@@ -89,13 +80,6 @@ def test_a_state_with_wrong_factors_is_rejected(site: Site, state: Any, words: s
     )
     assert answer.status_code == 422
     assert answer.json()["message"].startswith(words)
-
-
-def test_without_factors_an_object_is_not_a_state(site: Site) -> None:
-    site.define()
-    answer = site.post(f"/v1/episodes/{site.open()}/feedback", PLAYED | {"states": [MILD, 1, 1, 1]})
-    assert answer.status_code == 422
-    assert answer.json()["field"] == "states[0]"
 
 
 def test_an_action_is_chosen_for_factors(site: Site) -> None:

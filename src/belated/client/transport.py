@@ -7,8 +7,8 @@ import json
 import logging
 import random
 import socket
-import time
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from http.client import HTTPException
 from typing import Any, Final, TypeVar
@@ -70,25 +70,22 @@ class ServiceError(Exception):
         return self.status is None or self.status == 429 or self.status >= 500
 
 
+@dataclass
 class Transport:
-    """Sender of HTTP requests to the service at one URL. The parameters are those of `Client`."""
+    """Sender of HTTP requests to the service at one URL. The fields are parameters of `Client`."""
 
-    def __init__(
-        self,
-        url: str,
-        token: str | None = None,
-        *,
-        timeout: float = 10.0,
-        retries: int = RETRIES,
-        sleep: Callable[[float], object] = time.sleep,
-    ) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"url must begin with http:// or https://, got {url!r}.")
-        self.url = url.rstrip("/")
+    url: str
+    token: str | None = field(repr=False)
+    timeout: float
+    retries: int
+    sleep: Callable[[float], object]
+
+    def __post_init__(self) -> None:
+        if not self.url.startswith(("http://", "https://")):
+            raise ValueError(f"url must begin with http:// or https://, got {self.url!r}.")
+        self.url = self.url.rstrip("/")
+        token = self.token
         self._headers = {} if token is None else {"Authorization": f"Bearer {token.strip()}"}
-        self._timeout = timeout
-        self._retries = retries
-        self._sleep = sleep
         self._opener = build_opener(_NoRedirects)
 
     def json(
@@ -131,14 +128,14 @@ class Transport:
             try:
                 return send()
             except ServiceError as error:
-                final = attempt >= self._retries or error.retry_after_s > MAX_RETRY_AFTER_S
+                final = attempt >= self.retries or error.retry_after_s > MAX_RETRY_AFTER_S
                 if final or not error.is_transient:
                     raise
                 if attempt == 0:
                     LOG.warning("%s Retrying.", error)
                 # Random jitter prevents many clients from retrying at the same time.
                 backoff = min(FIRST_BACKOFF_S * 2**attempt, MAX_BACKOFF_S) * random.uniform(0.5, 1)
-                self._sleep(max(error.retry_after_s, backoff))
+                self.sleep(max(error.retry_after_s, backoff))
         raise AssertionError
 
     def send(
@@ -171,7 +168,7 @@ class Transport:
         body = data if method == "POST" else None
         request = Request(address, body, {**self._headers, **headers}, method=method)
         try:
-            with self._opener.open(request, timeout=self._timeout) as response:
+            with self._opener.open(request, timeout=self.timeout) as response:
                 return response.read(), response.headers.get("ETag", "")
         except HTTPError as error:
             with error:
@@ -182,7 +179,7 @@ class Transport:
             reason = getattr(error, "reason", error)
             if isinstance(reason, socket.timeout):
                 raise ServiceError(
-                    f"{self.url} did not answer within {self._timeout:g} s; for a longer limit, "
+                    f"{self.url} did not answer within {self.timeout:g} s; for a longer limit, "
                     "use Client(url, timeout=...)."
                 ) from None
             raise ServiceError(f"{self.url} cannot be reached: {reason}.") from None

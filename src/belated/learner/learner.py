@@ -95,7 +95,7 @@ class Learner:
     False
     """
 
-        @accepts(LearnerOptions)
+    @accepts(LearnerOptions)
     def __init__(
         self,
         shape: Shape | None = None,

@@ -12,6 +12,6 @@ except ImportError:
     ) from None
 
 from belated.service.app import create_app
-from belated.service.state import Settings
+from belated.service.limits import Settings
 
 __all__ = ["Settings", "create_app"]

@@ -11,10 +11,11 @@ import belated
 from belated.ledger.ledger import Ledger
 from belated.online.host import Host
 from belated.service.errors import install_error_handlers
+from belated.service.limits import Settings
 from belated.service.openapi import complete_openapi
 from belated.service.operations.middleware import RequestMiddleware
 from belated.service.routes import routes
-from belated.service.state import AppState, Settings
+from belated.service.state import AppState
 from belated.service.tokens import SCOPES
 
 DESCRIPTION: Final = """Episodic reinforcement learning with delayed feedback.
@@ -55,14 +56,13 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        state.group_commit.start()
         if plan:
             state.host.start()
         try:
             yield
         finally:
             # Accepted events are recorded before anything else stops.
-            await asyncio.to_thread(state.group_commit.stop)
+            await state.group_commit.stop()
             if plan:
                 await asyncio.to_thread(state.host.stop)
             await asyncio.to_thread(state.close)

@@ -1,22 +1,18 @@
-"""Authorization of requests: each route declares the scope that a token must have.
+"""Authorization of requests: each route has the scope that a token must have.
 
-    @router.get("/v1/problems")
-    @require_scope("read")
-    async def ...
-
-Creating an `AuthorizedRoute` for a function without `require_scope` raises TypeError. A
-token that is restricted to one problem is accepted only in requests for this problem and its
+A token that is restricted to one problem is accepted only in requests for this problem and its
 episodes.
 """
 
 import ipaddress
 from collections.abc import Callable, Coroutine, Sequence
 from functools import lru_cache
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Request
-from fastapi.responses import Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
 from fastapi.routing import APIRoute
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
@@ -25,8 +21,8 @@ from belated.ledger.clients import Token
 from belated.ledger.store import OUTAGES
 from belated.service.bodies import limit_body
 from belated.service.errors import (
-    REJECTIONS,
     ApiError,
+    describe_faults,
     error_response,
     error_responses,
     store_unavailable,
@@ -35,7 +31,7 @@ from belated.service.errors import (
 from belated.service.idempotency import HEADER, PARAMETER, respond_once
 from belated.service.quarantine import quarantine_request
 from belated.service.state import AppState, get_state
-from belated.service.tokens import SCOPES, find_token
+from belated.service.tokens import find_token
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -49,28 +45,26 @@ PROXY_HEADER_PREFIX: Final = b"x-forwarded-"
 """Beginning of the names of other headers with which a proxy marks a request that it forwards."""
 
 
-class RouteRequirements(NamedTuple):
-    """Requirements of a route. The fields are the arguments of `require_scope`."""
+class AuthorizedRoute(APIRoute):
+    """Route that checks the token, limits the body's size and quarantines rejected requests.
 
-    scope: str
-    bulk: bool
-    quarantined_fields: Sequence[str] | None
-    all_problems: bool
-
-
-def require_scope(
-    name: str,
-    *,
-    bulk: bool = False,
-    quarantined_fields: Sequence[str] | None = None,
-    all_problems: bool = False,
-) -> Callable[[F], F]:
-    """Return a decorator that declares the scope of a route.
+    The errors that these steps cause are described in the OpenAPI document. The endpoint reads the
+    body itself, and returns a response. FastAPI is bypassed, which saves time, unless it must
+    validate a parameter that is not a string.
 
     Parameters
     ----------
-    name : str
-        Scope that a token must have. ValueError is raised if it is unknown.
+    path : str
+        Pattern of the path.
+    endpoint : Callable
+        Coroutine function that handles a request.
+    scope : str
+        Scope that a token must have.
+    errors : Sequence[int]
+        HTTP statuses of errors that the endpoint causes.
+    repeated : str | None
+        Description of the response with the status 200 to a repeated request, if the status of a
+        response is 201 otherwise; None if the status is always 200.
     bulk : bool
         Whether the size of the body is limited by `max_bulk_bytes` instead of `max_body_bytes`.
     quarantined_fields : Sequence[str] | None
@@ -79,40 +73,40 @@ def require_scope(
         Whether the route reads several problems. If so, a token that is restricted to one problem
         is accepted, and the route must return only this problem, whose id is
         `request.state.problem`.
-    """
-    if name not in SCOPES:
-        raise ValueError(f"scope must be one of {', '.join(SCOPES)}; got {name!r}.")
-    requirements = RouteRequirements(name, bulk, quarantined_fields, all_problems)
-
-    def declare(endpoint: F) -> F:
-        endpoint.requirements = requirements  # type: ignore[attr-defined]
-        return endpoint
-
-    return declare
-
-
-class AuthorizedRoute(APIRoute):
-    """Route that checks the token, limits the body's size and quarantines rejected requests.
-
-    The errors that these steps cause are described in the OpenAPI document. The endpoint reads the
-    body itself, and returns a response. FastAPI is bypassed, which saves time, unless it must
-    validate a parameter that is not a string.
+    **options : Any
+        Options of `APIRoute`.
     """
 
-    def __init__(self, path: str, endpoint: Callable[..., Any], **options: Any) -> None:
-        requirements = getattr(endpoint, "requirements", None)
-        if not isinstance(requirements, RouteRequirements):
-            raise TypeError(f"{path} declares no scope; use @require_scope.")
-        self.requirements = requirements
+    def __init__(
+        self,
+        path: str,
+        endpoint: Callable[..., Any],
+        *,
+        scope: str,
+        errors: Sequence[int] = (),
+        repeated: str | None = None,
+        bulk: bool = False,
+        quarantined_fields: Sequence[str] | None = None,
+        all_problems: bool = False,
+        **options: Any,
+    ) -> None:
+        self.scope = scope
+        self.bulk = bulk
+        self.quarantined_fields = quarantined_fields
+        self.all_problems = all_problems
         extra = dict(options.get("openapi_extra") or {})
-        statuses = [401, 403, 422, 429, 500, 503]
+        statuses = [401, 403, 422, 429, 500, 503, *errors]
         if "{problem}" in path or "{episode}" in path:
             statuses.append(404)
-        if "POST" in (options.get("methods") or ()):
+        if "POST" in options["methods"]:
             statuses.append(413)
             extra["parameters"] = [*extra.get("parameters", ()), PARAMETER]
-        options["responses"] = {**error_responses(*statuses), **(options.get("responses") or {})}
-        options["openapi_extra"] = {**extra, "security": [{"token": [requirements.scope]}]}
+        responses = {**error_responses(*statuses), **options.get("responses", {})}
+        if repeated is not None:
+            options["status_code"] = 201
+            responses[200] = {"model": options["response_model"], "description": repeated}
+        options["responses"] = responses
+        options["openapi_extra"] = {**extra, "security": [{"token": [scope]}]}
         super().__init__(path, endpoint, **options)
         parameters = [*self.dependant.path_params, *self.dependant.query_params]
         if all(parameter.field_info.annotation is str for parameter in parameters):
@@ -127,24 +121,24 @@ class AuthorizedRoute(APIRoute):
         self, call: Callable[[Request], Coroutine[Any, Any, Response]]
     ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a function like `call` that authorizes a request first, and limits its body."""
-        requirements = self.requirements
         may_have_key = "POST" in (self.methods or ())
 
         async def handle(request: Request) -> Response:
             state = get_state(request)
             settings = state.settings
-            max_bytes = settings.max_bulk_bytes if requirements.bulk else settings.max_body_bytes
+            max_bytes = settings.max_bulk_bytes if self.bulk else settings.max_body_bytes
             try:
-                request.state.caller = await authorize(request, state, requirements)
+                request.state.caller = await authorize(request, state, self)
                 if request.scope["query_string"]:
                     self._check_query(request)
                 request = limit_body(request, max_bytes)
                 if may_have_key and request.headers.get(HEADER) is not None:
                     return await respond_once(request, call)
                 return await call(request)
-            except REJECTIONS as error:
-                await quarantine_request(request, error, requirements.quarantined_fields)
-                raise
+            except (ApiError, RequestValidationError) as error:
+                found = error if isinstance(error, ApiError) else describe_faults(error.errors())
+                await quarantine_request(request, found, self.quarantined_fields)
+                return error_response(found)
             except ClientDisconnect:
                 return Response(status_code=400)  # nobody receives it
             except (*OUTAGES, TimeoutError) as error:
@@ -176,7 +170,45 @@ class AuthorizedRoute(APIRoute):
         await response(scope, receive, send)
 
 
-async def authorize(request: Request, state: AppState, requirements: RouteRequirements) -> str:
+class Routes(list[APIRoute]):
+    """Routes of one `topic`, whose paths begin with `prefix`.
+
+    @problems.add("GET", "/{problem}", "read", Problem)
+    async def ...
+    """
+
+    def __init__(self, topic: str, prefix: str = "/v1") -> None:
+        super().__init__()
+        self._topic = topic
+        self._prefix = prefix
+
+    def add(
+        self, method: str, path: str, scope: str, model: Any = None, **options: Any
+    ) -> Callable[[F], F]:
+        """Return a decorator that adds a route for a function.
+
+        `scope` is the scope that a token must have, and `model` the type of the response if this is
+        JSON. `options` are further options of `AuthorizedRoute`.
+        """
+
+        def declare(endpoint: F) -> F:
+            route = AuthorizedRoute(
+                self._prefix + path,
+                endpoint,
+                scope=scope,
+                methods=[method],
+                response_model=model,
+                response_class=JSONResponse if model else Response,
+                tags=[self._topic],
+                **options,
+            )
+            self.append(route)
+            return endpoint
+
+        return declare
+
+
+async def authorize(request: Request, state: AppState, route: AuthorizedRoute) -> str:
     """Return the id of the caller's token, or `LOCAL_CALLER` if no token is needed.
 
     Parameters
@@ -185,8 +217,8 @@ async def authorize(request: Request, state: AppState, requirements: RouteRequir
         Request with the token in its Authorization header.
     state : AppState
         State of the application.
-    requirements : RouteRequirements
-        Requirements of the route, with the scope that the token must have.
+    route : AuthorizedRoute
+        Route of the request, with the scope that the token must have.
 
     Raises
     ------
@@ -208,11 +240,10 @@ async def authorize(request: Request, state: AppState, requirements: RouteRequir
         message = "This token has expired; an administrator can create a new one."
         raise ApiError(401, message, headers={"WWW-Authenticate": "Bearer"})
     state.rate_limiter.check(token.id)
-    state.token_uses.add(token, now)
-    scope = requirements.scope
-    if scope not in token.scopes and "admin" not in token.scopes:
-        raise ApiError(403, f"This token lacks the scope {scope!r}.")
-    if requirements.all_problems:
+    state.note_use(token, now)
+    if route.scope not in token.scopes and "admin" not in token.scopes:
+        raise ApiError(403, f"This token lacks the scope {route.scope!r}.")
+    if route.all_problems:
         request.state.problem = token.problem
     elif token.problem is not None:
         await check_problem(request, state, token)
@@ -234,11 +265,11 @@ async def check_problem(request: Request, state: AppState, token: Token) -> None
     """
     parameters = request.path_params
     if "problem" in parameters:
-        problem = await state.cache.problem(parameters["problem"])
+        problem = await state.find_problem(parameters["problem"])
         if problem is not None and problem.id == token.problem:
             return
     elif "episode" in parameters:
-        episode = await state.cache.episode(parameters["episode"])
+        episode = await state.episode(parameters["episode"])
         if episode is None:
             raise ApiError(404, "Episode not found.")
         if episode.problem == token.problem:
@@ -254,15 +285,8 @@ def check_local(request: Request) -> None:
     A request with headers of a proxy is rejected, because a proxy on this machine may forward
     requests of other machines. A page on another port of this machine is another web site.
     """
-    # one pass over the headers, since each lookup by name is such a pass
-    host, origin, forwarded = b"", None, False
-    for name, value in request.scope["headers"]:
-        if name == b"host" and not host:
-            host = value
-        elif name == b"origin" and origin is None:
-            origin = value
-        elif name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX):
-            forwarded = True
+    headers = dict(request.scope["headers"])  # quicker than three lookups by name
+    host, origin = headers.get(b"host", b""), headers.get(b"origin")
     if not is_local_host(host):
         raise ApiError(403, "Without tokens, only requests from this machine are accepted.")
     if origin is not None:
@@ -270,7 +294,7 @@ def check_local(request: Request) -> None:
         if origin.lower() != page.lower():
             message = "Without tokens, only the page of this service may send requests."
             raise ApiError(403, f"{message} Create a token.")
-    if forwarded:
+    if [name for name in headers if name in PROXY_HEADERS or name.startswith(PROXY_HEADER_PREFIX)]:
         raise ApiError(403, "Without tokens, no forwarded requests are accepted; create a token.")
 
 

@@ -1,4 +1,4 @@
-"""Bodies in JSON: parsing of requests, with a limit on the size, and responses.
+"""Bodies in JSON: parsing of requests, with a limit on the size, and outcomes of events.
 
 Feedback that cannot be parsed is passed to the ledger as `UnusableContent`. The ledger rejects it
 with the reason found here, and puts it in the quarantine.
@@ -7,15 +7,12 @@ with the reason found here, and puts it in the quarantine.
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, TypeVar
 
 from fastapi import Request
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ValidationError
-from starlette.exceptions import HTTPException
 from starlette.types import Message
 
-from belated.client.wire import to_dict
 from belated.ledger.content import UnusableContent
 from belated.ledger.events import (
     AlreadyRecorded,
@@ -41,7 +38,7 @@ BODY_HEADERS: Final = frozenset({b"content-length", b"transfer-encoding"})
 """Names of headers of which each request with a body has at least one."""
 
 
-class TooLargeError(HTTPException):
+class TooLargeError(ApiError):
     """Error because the body of a request has more than `max_bytes` bytes.
 
     `size` has the key `declared` with the value of Content-Length, or the key `read` with the
@@ -58,18 +55,13 @@ def limit_body(request: Request, max_bytes: int) -> Request:
     """Return a copy of `request` in which the size of the body is limited to `max_bytes`.
 
     Reading more bytes from the copy raises TooLargeError. If the header Content-Length exceeds the
-    limit, this function raises TooLargeError itself; if the header is not a number, it raises
-    HTTPException (422). A request without a body is returned as it is.
+    limit, this function raises TooLargeError itself. A request without a body is returned as it is.
     """
     if BODY_HEADERS.isdisjoint(dict(request.scope["headers"])):
         return request
-    declared = request.headers.get("content-length", "0")
-    if not (declared.isascii() and declared.isdecimal()):
-        raise HTTPException(422, "Content-Length must be a number.")
-    if len(declared) > 18:  # not a plausible size, so it is not kept in `size`
-        raise TooLargeError(max_bytes)
-    if int(declared) > max_bytes:
-        raise TooLargeError(max_bytes, declared=int(declared))
+    declared = int(request.headers.get("content-length", 0))  # checked by the HTTP server
+    if declared > max_bytes:
+        raise TooLargeError(max_bytes, declared=declared)
     receive, read = request.receive, 0
 
     async def receive_limited() -> Message:
@@ -138,11 +130,6 @@ async def read_body(request: Request, model: type[M]) -> M:
     return parse_body(await request.body(), request.headers.get("content-type"), model)
 
 
-def respond(value: Any, status: int = 200) -> JSONResponse:
-    """Return a response with `value`, a type of the interface or a JSON object."""
-    return JSONResponse(to_dict(value), status)
-
-
 def outcome_response(outcome: Outcome) -> tuple[int, dict[str, Any]]:
     """Return the HTTP status and the body of the response for the `outcome` of an event.
 
@@ -172,27 +159,20 @@ def check_outcome(outcome: Outcome) -> Recorded | AlreadyRecorded:
     raise ApiError(status, body["message"], field=body["field"])
 
 
-class ParsedFeedback(NamedTuple):
-    """Content and time of feedback, as recorded in the ledger."""
-
-    content: Any  # JSON value without event_time; UnusableContent if there is an error
-    event_time: int | None = None  # microseconds since 1970 (UTC)
-
-
-def parse_feedback(body: Any, error: ApiError | None = None) -> ParsedFeedback:
-    """Return the feedback in the JSON value `body`, with event_time separated from the content.
+def parse_feedback(body: Any, error: ApiError | None = None) -> tuple[Any, int | None]:
+    """Return the feedback in the JSON value `body`: its content, and event_time in microseconds.
 
     `error` is the error found while parsing the body, or None. If there is an error, or if
     event_time is invalid, the content of the result is an `UnusableContent` with the reason. The
     ledger rejects it and puts the whole `body` in the quarantine.
     """
     if error is not None:
-        return ParsedFeedback(UnusableContent(body, error.field, error.message))
+        return UnusableContent(body, error.field, error.message), None
     if not isinstance(body, dict) or "event_time" not in body:
-        return ParsedFeedback(body)
+        return body, None
     content = dict(body)
     try:
-        return ParsedFeedback(content, parse_time(content.pop("event_time")))
+        return content, parse_time(content.pop("event_time"))
     except ApiError as invalid:
         return parse_feedback(body, invalid)
 

@@ -1,4 +1,4 @@
-"""Error responses of the API. Their bodies have the fields of `wire.Error`."""
+"""Error responses of the API. Their bodies have the fields of `responses.Error`."""
 
 import logging
 import re
@@ -9,47 +9,39 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from belated.client.wire import Error
 from belated.ledger.databases import describe_outage
+from belated.service.responses import Error
 
 LOG: Final = logging.getLogger("belated.service")
 
-ERROR_CODES: Final = {
-    401: "unauthenticated",
-    403: "forbidden",
-    404: "unknown",
-    405: "method not allowed",
-    408: "timeout",
-    409: "conflict",
-    410: "gone",
-    413: "too large",
-    415: "unsupported",
-    422: "refused",
-    429: "too many requests",
-    431: "too large",
-    500: "internal",
-    503: "unavailable",
+ERRORS: Final = {
+    401: ("unauthenticated", "Missing or invalid token."),
+    403: ("forbidden", "The token does not allow this request."),
+    404: ("unknown", "Problem, episode, subject or version not found."),
+    405: ("method not allowed", "Method not allowed."),
+    408: ("timeout", "The request was not completed in time."),
+    409: (
+        "conflict",
+        "Different content has been recorded; the same content again is answered with 200.",
+    ),
+    410: ("gone", "The data of this episode has been withdrawn."),
+    413: ("too large", "Body too large."),
+    415: ("unsupported", "Unsupported content type."),
+    422: ("refused", "Invalid request; `field` says where."),
+    429: (
+        "too many requests",
+        "Too many requests with this token, or of this kind. Try again after Retry-After.",
+    ),
+    431: ("too large", "Head of the request too large."),
+    500: ("internal", "Internal error. The request can be retried."),
+    503: ("unavailable", "The store is unavailable, or the queue is full. Try again."),
 }
-"""Map from an HTTP status to the value of the field `error` in the body of the response."""
-DESCRIPTIONS: Final = {
-    401: "Missing or invalid token.",
-    403: "The token does not allow this request.",
-    404: "Problem, episode, subject or version not found.",
-    409: "Different content has been recorded; the same content again is answered with 200.",
-    410: "The data of this episode has been withdrawn.",
-    413: "Body too large.",
-    415: "Unsupported content type.",
-    422: "Invalid request; `field` says where.",
-    429: "Too many requests with this token, or of this kind. Try again after Retry-After.",
-    500: "Internal error. The request can be retried.",
-    503: "The store is unavailable, or the queue is full. Try again.",
-}
-"""Map from an HTTP status to the description of the response in the OpenAPI schema."""
+"""Map from an HTTP status to the value of the field `error` in the body of the response, and to the
+description of the response in the OpenAPI document."""
 RETRY_AFTER_S: Final = 1
 """Seconds after which a client may retry a request that got a 429 or a 503."""
 MAX_FAULTS: Final = 10
@@ -74,10 +66,6 @@ class ApiError(Exception):
     """Additional headers of the response; None if there are none."""
 
 
-REJECTIONS: Final = (ApiError, RequestValidationError, HTTPException)
-"""Types of the exceptions that reject a request."""
-
-
 def error_json(status: int, message: str, field: str | None = None) -> dict[str, Any]:
     """Return the body of an error response.
 
@@ -93,14 +81,15 @@ def error_json(status: int, message: str, field: str | None = None) -> dict[str,
     Returns
     -------
     dict[str, Any]
-        JSON object with the fields of `wire.Error`.
+        JSON object with the fields of `responses.Error`.
 
     Examples
     --------
     >>> error_json(404, "Problem 'x' not found.")
     {'error': 'unknown', 'message': "Problem 'x' not found.", 'field': None}
     """
-    return {"error": ERROR_CODES.get(status, "refused"), "message": message, "field": field}
+    code, _ = ERRORS.get(status, ERRORS[422])
+    return {"error": code, "message": message, "field": field}
 
 
 def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
@@ -108,8 +97,8 @@ def error_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {
         status: {
             "model": Error,
-            "description": DESCRIPTIONS[status],
-            "content": {"application/json": {"example": error_json(status, DESCRIPTIONS[status])}},
+            "description": ERRORS[status][1],
+            "content": {"application/json": {"example": error_json(status, ERRORS[status][1])}},
         }
         for status in statuses
     }
@@ -140,7 +129,7 @@ def unexpected_error_response(request: Request, error: Exception) -> JSONRespons
     stack = "".join(traceback.format_tb(error.__traceback__))
     route = getattr(request.scope.get("route"), "path", "?")
     LOG.error("%s %s failed with %s:\n%s", request.method, route, type(error).__name__, stack)
-    return error_response(ApiError(500, DESCRIPTIONS[500]))
+    return error_response(ApiError(500, ERRORS[500][1]))
 
 
 def describe_faults(faults: Sequence[Mapping[str, Any]], fields: Collection[str] = ()) -> ApiError:
@@ -172,43 +161,18 @@ def invalid_value(error: Exception, fields: Collection[str]) -> ApiError:
     return ApiError(422, message, field=found[0] if found and found[1] in fields else None)
 
 
-def to_api_error(error: Exception, method: str) -> ApiError:
-    """Convert `error`, an exception of a type in `REJECTIONS`, to an ApiError.
-
-    `method` is the HTTP method of the request, which the message of a 405 contains.
-    """
-    if isinstance(error, ApiError):
-        return error
-    if isinstance(error, RequestValidationError):
-        return describe_faults(error.errors())
-    assert isinstance(error, HTTPException)
-    messages = {404: "Not found.", 405: f"Method {method} not allowed."}
-    message = messages.get(error.status_code, str(error.detail))
-    headers = dict(error.headers) if error.headers else None
-    return ApiError(error.status_code, message, headers=headers)
-
-
-def allowed_methods(app: FastAPI, path: str) -> list[str]:
-    """Return the methods of all routes of `app` that match `path`, in alphabetical order."""
-    matching = (route for route in app.routes if isinstance(route, Route))
-    return sorted(
-        {
-            method
-            for route in matching
-            if route.path_regex.match(path)
-            for method in route.methods or ()
-        }
-    )
-
-
 def install_error_handlers(app: FastAPI) -> None:
-    """Make `app` answer exceptions of the types in `REJECTIONS` with error responses."""
+    """Make `app` answer requests of unknown paths and methods with error responses."""
 
     async def reject(request: Request, error: Exception) -> JSONResponse:
-        found = to_api_error(error, request.method)
-        if found.status == 405:
-            found.headers = {"Allow": ", ".join(allowed_methods(app, request.scope["path"]))}
-        return error_response(found)
+        assert isinstance(error, HTTPException)
+        if error.status_code == 405:
+            routes = [route for route in app.routes if isinstance(route, Route)]
+            matching = [each for each in routes if each.path_regex.match(request.scope["path"])]
+            methods = {method for each in matching for method in each.methods or ()}
+            headers = {"Allow": ", ".join(sorted(methods))}
+            message = f"Method {request.method} not allowed."
+            return error_response(ApiError(405, message, headers=headers))
+        return error_response(ApiError(error.status_code, "Not found."))
 
-    for kind in REJECTIONS:
-        app.add_exception_handler(kind, reject)
+    app.add_exception_handler(HTTPException, reject)

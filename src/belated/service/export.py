@@ -76,28 +76,10 @@ def write_parquet(
 
     # DuckDB writes its temporary files beside `path` instead of into the current directory.
     with duckdb.connect(config={"temp_directory": str(path.parent)}) as connection:
-        # COPY and read_json take no query parameters.
-        connection.execute(
-            f"COPY (SELECT * FROM read_json('{glob_literal(lines)}', format = 'newline_delimited', "
-            f"columns = {dict(columns)}, "
-            f"maximum_object_size = {max(DUCKDB_MAX_LINE_BYTES, max_line_bytes + 1)})) "
-            f"TO '{sql_quoted(str(path))}' (FORMAT parquet, COMPRESSION zstd)"
+        rows = connection.read_json(
+            re.sub(r"([*?[])", r"[\1]", str(lines)),  # the path is a glob pattern
+            format="newline_delimited",
+            columns=dict(columns),
+            maximum_object_size=max(DUCKDB_MAX_LINE_BYTES, max_line_bytes + 1),
         )
-
-
-def sql_quoted(text: str) -> str:
-    """Return `text` escaped for a string literal in SQL.
-
-    >>> sql_quoted("Ann's")
-    "Ann''s"
-    """
-    return text.replace("'", "''")
-
-
-def glob_literal(path: Path) -> str:
-    """Return a glob pattern that matches only `path`, escaped for a string literal in SQL.
-
-    >>> glob_literal(Path("may*.ndjson"))
-    'may[*].ndjson'
-    """
-    return sql_quoted(re.sub(r"([*?[])", r"[\1]", str(path)))
+        rows.write_parquet(str(path), compression="zstd")

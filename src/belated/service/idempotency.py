@@ -19,7 +19,7 @@ from fastapi.responses import Response
 
 from belated.ledger.clients import KEY_LIFETIME_S, MAX_STORED_BYTES, StoredResponse
 from belated.service.errors import ApiError
-from belated.service.state import AppState, get_state
+from belated.service.state import get_state
 
 HEADER: Final = "Idempotency-Key"
 VALID_KEY: Final = re.compile(rb"[!-~]{1,255}")
@@ -71,14 +71,27 @@ async def respond_once(
     if VALID_KEY.fullmatch(key) is None:
         raise ApiError(422, f"{HEADER} must have 1 .. 255 printable ASCII characters.", HEADER)
     state, keyed = get_state(request), await _parse(request, key)
-    while (busy := state.busy_keys.get(keyed.key)) is not None:
-        await busy.wait()
-    state.busy_keys[keyed.key] = done = asyncio.Event()
-    try:
-        return await _respond(request, keyed, state, call)
-    finally:
-        del state.busy_keys[keyed.key]
-        done.set()
+    async with state.key_locks.setdefault(keyed.key, asyncio.Lock()):
+        stored = await state.query_threads.run(state.ledger.idempotency_keys.get, keyed.key)
+        if stored is not None:
+            if stored.sha != keyed.sha:
+                message = f"{HEADER} was used for a different request; send a new key."
+                raise ApiError(422, message, field=HEADER)
+            if stored.body is not None:
+                headers = {"Content-Type": stored.media_type or "application/json"}
+                return Response(stored.body, stored.status, headers=headers)
+        request.state.keyed = keyed
+        response = await call(request)
+        if not 200 <= response.status_code < 300:
+            return response
+        if stored is not None:
+            response.status_code = stored.status
+        elif not keyed.is_stored:
+            body = getattr(response, "body", None)
+            body = None if body is None or len(body) > MAX_STORED_BYTES else bytes(body)
+            media_type = response.headers.get("content-type")
+            await state.record(keyed.stored(response.status_code, media_type=media_type, body=body))
+        return response
 
 
 async def _parse(request: Request, key: bytes) -> KeyedRequest:
@@ -100,31 +113,3 @@ def _digest(*parts: bytes) -> Any:
     for part in parts:
         total.update(len(part).to_bytes(8, "big") + part)
     return total
-
-
-async def _respond(
-    request: Request,
-    keyed: KeyedRequest,
-    state: AppState,
-    call: Callable[[Request], Coroutine[Any, Any, Response]],
-) -> Response:
-    stored = await state.query_threads.run(state.ledger.idempotency_keys.get, keyed.key)
-    if stored is not None:
-        if stored.sha != keyed.sha:
-            message = f"{HEADER} was used for a different request; send a new key."
-            raise ApiError(422, message, field=HEADER)
-        if stored.body is not None:
-            headers = {"Content-Type": stored.media_type or "application/json"}
-            return Response(stored.body, stored.status, headers=headers)
-    request.state.keyed = keyed
-    response = await call(request)
-    if not 200 <= response.status_code < 300:
-        return response
-    if stored is not None:
-        response.status_code = stored.status
-    elif not keyed.is_stored:
-        body = getattr(response, "body", None)
-        body = None if body is None or len(body) > MAX_STORED_BYTES else bytes(body)
-        media_type = response.headers.get("content-type")
-        await state.record(keyed.stored(response.status_code, media_type=media_type, body=body))
-    return response

@@ -7,8 +7,7 @@ from typing import Any, Final
 from fastapi import FastAPI
 from pydantic import TypeAdapter
 
-from belated.client import wire
-from belated.service import schemas
+from belated.service import responses, schemas
 
 NDJSON: Final = "application/x-ndjson"
 
@@ -51,7 +50,7 @@ def complete_openapi(app: FastAPI) -> None:
         components["securitySchemes"] = {
             "token": {"type": "http", "scheme": "bearer", "description": "belated_ID_SECRET"}
         }
-        kinds = [vars(schemas).get(name) or vars(wire)[name] for name in EXAMPLES]
+        kinds = [vars(schemas).get(name) or vars(responses)[name] for name in EXAMPLES]
         _, described = TypeAdapter.json_schemas(
             [(kind, "validation", TypeAdapter(kind)) for kind in kinds],
             ref_template="#/components/schemas/{model}",

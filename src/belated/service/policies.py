@@ -1,14 +1,14 @@
 """Policies with the names of states and actions: serialization and comparison."""
 
 import json
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from belated.client import wire
-from belated.episode import Policy
+from belated.episode import Bools, Policy
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
+from belated.service.responses import Change
 
 
 class PolicyDocument(NamedTuple):
@@ -29,62 +29,44 @@ class PolicyDocument(NamedTuple):
             Version under which the policy was published.
         policy : Policy
             Policy of that version.
-
-        Returns
-        -------
-        PolicyDocument
-            JSON text and ETag of the policy.
         """
         sha = encode_policy(policy).sha
-        body = wire.to_dict(named_policy(spec, version, policy, sha))
+        ended = dict.fromkeys(spec.terminal or ())
+        body: dict[str, Any] = {
+            "problem": spec.name,
+            "version": version,
+            "horizon": spec.horizon,
+            "actions": spec.actions,
+            "plan": [
+                {state: spec.actions[a] for state, a in zip(spec.states, row, strict=True)} | ended
+                for row in policy.actions.tolist()
+            ],
+            "explore": name_actions(spec, policy.explore),
+            "epsilon": policy.epsilon,
+            "sha": sha,
+        }
+        if spec.terminal:
+            body["terminal"] = spec.terminal
+        if spec.shape.allowed is not None:
+            restricted = ~spec.shape.allowed.all(axis=2) & ~spec.shape.is_terminal
+            body["allowed"] = name_actions(spec, spec.shape.allowed & restricted[:, :, None])
+        if spec.factors:
+            body["factors"] = list(spec.factors)
         text = json.dumps(body, separators=(",", ":"))
         return cls(text.encode(), f'"{version}-{sha[:16]}"')
 
 
-def named_policy(spec: ProblemSpec, version: int, policy: Policy, sha: str) -> wire.Policy:
-    """Return a policy with the names of states and actions, as a type of the interface.
+def name_actions(spec: ProblemSpec, mask: Bools | None) -> list[dict[str, list[str]]]:
+    """Return, for each step, a map from each state with actions in `mask` to their names.
 
-    Parameters
-    ----------
-    spec : ProblemSpec
-        Definition of the problem, with the names of states and actions.
-    version : int
-        Version under which the policy was published.
-    policy : Policy
-        Policy of that version.
-    sha : str
-        Digest of the policy.
+    `mask` has the shape (steps, states, actions), or is None for no actions.
     """
-    explore: list[dict[str, list[str]]] = [{} for _ in range(spec.horizon)]
-    ended = dict.fromkeys(spec.terminal or ())
-    if policy.explore is not None:
-        for step, state in np.argwhere(policy.explore.any(axis=2)).tolist():
-            explore[step][spec.states[state]] = action_names(spec, policy, step, state)
-    plan = [
-        {state: spec.actions[a] for state, a in zip(spec.states, row, strict=True)} | ended
-        for row in policy.actions.tolist()
-    ]
-    allowed: list[dict[str, list[str]]] = []
-    mask = spec.shape.allowed
+    named: list[dict[str, list[str]]] = [{} for _ in range(spec.horizon)]
     if mask is not None:
-        allowed = [{} for _ in range(spec.horizon)]
-        restricted = ~mask.all(axis=2) & ~spec.shape.is_terminal
-        for step, state in np.argwhere(restricted).tolist():
-            names = [spec.actions[a] for a in np.flatnonzero(mask[step, state])]
-            allowed[step][spec.states[state]] = names
-    return wire.Policy(
-        spec.name,
-        version,
-        spec.horizon,
-        spec.actions,
-        plan,
-        explore,
-        policy.epsilon,
-        sha,
-        terminal=spec.terminal or (),
-        allowed=allowed or (),
-        factors=tuple(spec.factors or ()),
-    )
+        for step, state in np.argwhere(mask.any(axis=2)).tolist():
+            actions = np.flatnonzero(mask[step, state])
+            named[step][spec.states[state]] = [spec.actions[a] for a in actions]
+    return named
 
 
 def action_names(spec: ProblemSpec, policy: Policy, step: int, state: int) -> list[str]:
@@ -109,7 +91,7 @@ def action_names(spec: ProblemSpec, policy: Policy, step: int, state: int) -> li
     return [spec.actions[a] for a in actions]
 
 
-def policy_changes(spec: ProblemSpec, old: Policy, new: Policy) -> list[wire.Change]:
+def policy_changes(spec: ProblemSpec, old: Policy, new: Policy) -> list[Change]:
     """Return the pairs of step and state in which two policies of a problem differ.
 
     Parameters
@@ -124,7 +106,7 @@ def policy_changes(spec: ProblemSpec, old: Policy, new: Policy) -> list[wire.Cha
         if policy.explore is not None:
             changed = changed | policy.explore.any(axis=2)
     return [
-        wire.Change(step, spec.states[state], before, after)
+        Change(step=step, state=spec.states[state], before=before, after=after)
         for step, state in np.argwhere(changed).tolist()
         if (before := action_names(spec, old, step, state))
         != (after := action_names(spec, new, step, state))

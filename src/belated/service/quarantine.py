@@ -6,26 +6,19 @@ problems, episodes, decisions and controls.
 """
 
 from collections.abc import Sequence
-from contextlib import aclosing
 from typing import Any, Final
 
 from fastapi import Request
-from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from belated.ledger.clients import MAX_BODY_CHARS, RejectedRequest
+from belated.ledger.clients import RejectedRequest
 from belated.service.bodies import TooLargeError, parse_json
-from belated.service.errors import LOG, to_api_error
+from belated.service.errors import LOG, ApiError
 from belated.service.state import AppState, get_state
 
-OUTCOMES: Final = {
-    404: "unknown",
-    409: "conflict",
-    410: "gone",
-    413: "refused",
-    415: "refused",
-    422: "refused",
-}
+OUTCOMES: Final = {404: "unknown", 409: "conflict", 410: "gone"} | dict.fromkeys(
+    (413, 415, 422), "refused"
+)
 """Map from the HTTP status of a rejected request to its outcome, as kept in the quarantine.
 
 Requests rejected with another status are not kept. In particular, unauthorized requests are not
@@ -34,7 +27,7 @@ kept, since otherwise anybody could fill the disk.
 
 
 async def quarantine_request(
-    request: Request, error: Exception, fields: Sequence[str] | None = None
+    request: Request, error: ApiError, fields: Sequence[str] | None
 ) -> None:
     """Write a rejected POST request to the quarantine.
 
@@ -43,22 +36,22 @@ async def quarantine_request(
     request : Request
         Request that was rejected. Nothing is written if the status of the rejection is not in
         `OUTCOMES`, or if the method is not POST, since such a request has no body.
-    error : Exception
-        Exception of a type in `errors.REJECTIONS`, from which the reason is taken.
+    error : ApiError
+        Reason for the rejection.
     fields : Sequence[str] | None
         Fields of the body to keep; None to keep the whole body.
     """
-    rejected = to_api_error(error, request.method)
-    outcome = OUTCOMES.get(rejected.status)
+    outcome = OUTCOMES.get(error.status)
     if outcome is None or request.method != "POST":
         return
     state = get_state(request)
     try:
         name = request.path_params.get("problem")
-        problem = None if name is None else await state.cache.problem(name)
-        body = None if rejected.status == 413 else await _read_body(request)
+        problem = None if name is None else await state.find_problem(name)
+        is_kept = error.status != 413 and fields != ()
+        body = await _read_body(request) if is_kept else None
         rejection = RejectedRequest(
-            rejected.message,
+            error.message,
             error.size if isinstance(error, TooLargeError) else _select(body, outcome, fields),
             problem=None if problem is None else problem.id,
             episode=request.path_params.get("episode") or _find_episode(body),
@@ -85,17 +78,11 @@ async def quarantine(state: AppState, rejections: Sequence[RejectedRequest]) -> 
 async def _read_body(request: Request) -> Any:
     """Return the body of `request` as a JSON value, or as a string if the body is not JSON.
 
-    Only the beginning of a long body is read. Returns None if the body is empty or can no longer be
-    read.
+    Returns None if the body is empty or can no longer be read.
     """
-    raw = b""
     try:
-        async with aclosing(request.stream()) as chunks:
-            async for chunk in chunks:
-                raw += chunk
-                if len(raw) > MAX_BODY_CHARS:
-                    break
-    except (RuntimeError, HTTPException, ClientDisconnect):
+        raw = await request.body()
+    except (RuntimeError, ApiError, ClientDisconnect):
         return None  # the body was streamed already, or the connection was lost
     return parse_json(raw)[0] if raw else None
 

@@ -1,81 +1,43 @@
-"""Settings of an application, and its state: ledger, host, worker threads, caches, metrics."""
+"""State of an application: ledger, host, worker threads, cached reads of the ledger, metrics."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+import math
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 from fastapi import Request
 
+from belated.episode import Policy
 from belated.ledger.clients import Token
 from belated.ledger.databases import OutageLog
-from belated.ledger.events import NewEvent, Outcome
+from belated.ledger.events import EpisodeRecord, NewEvent, Outcome
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
 from belated.online.host import Host
-from belated.online.served_version import ServedPolicy
+from belated.online.served_version import ServedPolicy, Serving
 from belated.online.status import Failure, ProblemStatus
-from belated.service.caches import LedgerCache, SingleFlightCache
 from belated.service.errors import LOG, ApiError, store_unavailable, unavailable
 from belated.service.group_commit import BusyError, GroupCommit
+from belated.service.limits import RateLimiter, Settings
 from belated.service.operations.metrics import Metrics
-from belated.service.operations.readiness import WriteProbe
-from belated.service.tokens import RateLimiter, TokenUses
+from belated.service.policies import PolicyDocument
 
+K = TypeVar("K")
+V = TypeVar("V")
 T = TypeVar("T")
 
+MAX_CACHED_EPISODES: Final = 20_000
+MAX_CACHED_DOCUMENTS: Final = 32
 FOLD_CHECKS: Final = 100
 """Maximum number of attempts to read the status of a problem for one request."""
 FOLD_CHECK_INTERVAL_S: Final = 0.1
-
-
-@dataclass(frozen=True)
-class Settings:
-    """Limits and cache lifetimes of an application. Sizes are in bytes, times in seconds."""
-
-    open: bool = False
-    """Whether requests from this machine need no token until the first token is created. This is
-    meant for trials."""
-    max_body_bytes: int = 1 << 20
-    """Maximum size of the body of a request, and of one line of a bulk request."""
-    max_bulk_bytes: int = 64 << 20
-    """Maximum size of the body of a bulk request."""
-    max_bulk_lines: int = 100_000
-    """Maximum number of lines in a bulk request."""
-    max_problem_cells: int = 2_000_000
-    """Maximum product of the numbers of steps, states and actions of one problem. A definition that
-    exceeds it gets a 422."""
-    max_total_cells: int = 20_000_000
-    """Maximum sum, over all problems, of the product of the numbers of steps, states and actions.
-    A definition that exceeds it gets a 422. A learner takes about 100 bytes for each unit of the
-    product, so the default allows about 2 GB if all learners are in memory."""
-    max_problems: int = 50_000
-    """Maximum number of problems. A definition that exceeds it gets a 422."""
-    max_exports: int = 4
-    """Maximum number of concurrent exports. A request that exceeds it gets a 429."""
-    max_batch_events: int = 1000
-    """Maximum number of events in one transaction. A request with more events gets a transaction of
-    its own."""
-    max_queued_events: int = 10_000
-    """Maximum number of events that wait to be recorded. A request that exceeds it gets a 503."""
-    store_timeout_s: float = 10.0
-    """Maximum time for which a request waits for the store, after which it gets a 503."""
-    slow_timeout_s: float = 120.0
-    """Maximum time for which a request waits for a long computation, such as an export."""
-    write_probe_ttl_s: float = 2.0
-    """Time for which the result of the write probe of `/readyz` is cached."""
-    write_probe_timeout_s: float = 5.0
-    """Maximum time for which `/readyz` waits for the write probe."""
-    served_version_ttl_s: float = 0.1
-    """Time for which the served version of a problem is cached."""
-    max_requests_per_s: float = 0
-    """Maximum number of requests per second with one token; 0 for no limit. The requests of one
-    second may arrive at once. Each process counts separately."""
-    token_ttl_s: float = 1.0
-    """Time for which tokens are cached. A revoked token may be accepted for this long."""
+USE_INTERVAL_S: Final = 60
+"""Minimum time in seconds between two records of the use of a token."""
 
 
 class WorkerThreads:
@@ -111,37 +73,101 @@ class WorkerThreads:
         self._executor.shutdown()
 
 
-class ExportThreads(WorkerThreads):
-    """Pool of `threads` worker threads for exports, of which there are at most `max_exports`.
+class SingleFlightCache(Generic[K, V]):
+    """Cache in which concurrent callers that request the same key share one lookup.
 
-    A caller waits at most `timeout_s` seconds for each part of an export.
+    It has no lock, so an instance must be used in one event loop only.
+
+    - A value is fresh for `ttl_s` seconds, counted from the start of its lookup.
+    - The first caller that requests a stale value starts a lookup and waits for the new value.
+      Until this lookup ends, other callers get the stale value.
+    - If no value is cached, all callers wait for the same lookup. If one caller is cancelled, the
+      lookup continues for the others.
+    - None and exceptions are not cached. A stale value stays in the cache if its lookup fails, and
+      the next caller starts another lookup.
+
+    Parameters
+    ----------
+    ttl_s : float
+        Time in seconds for which a value is fresh; infinite by default. With 0, values are never
+        fresh.
+    max_size : float
+        Maximum number of cached values. Beyond it, the least recently used value is evicted.
+    clock : Callable[[], float]
+        Returns a monotonic time in seconds.
     """
 
-    def __init__(self, threads: int, timeout_s: float, *, max_exports: int) -> None:
-        super().__init__(threads, timeout_s)
-        self._max_exports = max_exports
-        self._exports = 0
+    def __init__(
+        self,
+        *,
+        ttl_s: float = math.inf,
+        max_size: float = math.inf,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ttl_s = ttl_s
+        self._max_size = max_size
+        self._clock = clock
+        self._cached: OrderedDict[K, tuple[V, float]] = OrderedDict()
+        self._lookups: dict[K, asyncio.Task[V | None]] = {}
 
-    @contextmanager
-    def export(self) -> Iterator[None]:
-        """Return a context manager during which one export takes place.
+    async def get(self, key: K, look_up: Callable[[], Awaitable[V | None]]) -> V | None:
+        """Return the value of `key`; call `look_up` for the value if no fresh one is cached.
 
-        Raises ApiError (429) if `max_exports` exports take place already. For use in one event
-        loop.
+        `look_up()` returns the value, or None if there is none.
         """
-        if self._exports >= self._max_exports:
-            raise unavailable(f"There are {self._exports} exports at the moment, the maximum.", 429)
-        self._exports += 1
+        cached = self._cached.get(key)
+        if cached is not None and (
+            self._ttl_s == math.inf or self._clock() - cached[1] < self._ttl_s
+        ):
+            if self._max_size < math.inf:
+                self._cached.move_to_end(key)
+            return cached[0]
+        lookup = self._lookups.get(key)
+        if lookup is None:
+            lookup = self._lookups[key] = asyncio.create_task(self._refresh(key, look_up))
+        elif cached is not None:
+            return cached[0]
+        return await asyncio.shield(lookup)
+
+    def put(self, key: K, value: V, at: float | None = None) -> None:
+        """Cache `value` under `key`. The value is fresh from the time `at` on; None for now."""
+        self._cached[key] = value, self._clock() if at is None else at
+        if len(self._cached) > self._max_size:
+            self._cached.popitem(last=False)
+
+    def invalidate(self, key: K) -> None:
+        """Remove the value of `key` from the cache.
+
+        The callers of a lookup in progress still get its value, but this value is not cached.
+        """
+        self._cached.pop(key, None)
+        self._lookups.pop(key, None)
+
+    async def _refresh(self, key: K, look_up: Callable[[], Awaitable[V | None]]) -> V | None:
+        started, task = self._clock(), asyncio.current_task()
         try:
-            yield
+            value = await look_up()
+            if value is not None and self._lookups.get(key) is task:
+                self.put(key, value, started)
+            return value
         finally:
-            self._exports -= 1
+            if self._lookups.get(key) is task:
+                del self._lookups[key]
+
+
+class EpisodeOrigin(NamedTuple):
+    """Problem to which an episode belongs, and version of the policy that the episode received."""
+
+    problem: int  # id of the problem
+    version: int  # version of the policy
 
 
 class AppState:
     """Objects that all requests to an application share.
 
-    The caller starts `group_commit` before the first request and stops it after the last one.
+    The caller stops `group_commit` after the last request. What is read from the ledger is cached.
+    Of that, only the served version of a problem and the tokens can change after they have been
+    recorded.
 
     Parameters
     ----------
@@ -157,57 +183,55 @@ class AppState:
         self.ledger = ledger
         self.host = host
         self.settings = settings
-        timeout_s = settings.store_timeout_s
-        self.query_threads = queries = WorkerThreads(8, timeout_s)
+        self.query_threads = WorkerThreads(8, settings.store_timeout_s)
         self.slow_threads = WorkerThreads(4, settings.slow_timeout_s)
         # so that writing delays no other request
-        self.quarantine_threads = WorkerThreads(1, timeout_s)
-        self.probe_threads = probes = WorkerThreads(1, settings.write_probe_timeout_s)
-        self.export_threads = ExportThreads(
-            2, settings.slow_timeout_s, max_exports=settings.max_exports
-        )
+        self.quarantine_threads = WorkerThreads(1, settings.store_timeout_s)
+        self.probe_threads = WorkerThreads(1, settings.write_probe_timeout_s)
+        self.export_threads = WorkerThreads(2, settings.slow_timeout_s)
+        self.exports = asyncio.Semaphore(settings.max_exports)
+        """Semaphore that each export holds until it ends."""
         self.defining = asyncio.Lock()
         """Lock held while a problem is defined, so that concurrent definitions exceed no limit."""
-        self.busy_keys: dict[str, asyncio.Event] = {}
-        """Map from the hashed idempotency key of each request in progress to an event, which is set
-        when the request ends."""
-        self.metrics = metrics = Metrics()
-        self.reads = OutageLog("read", metrics.count_store_error)
-        self.writes = OutageLog("write", metrics.count_store_error)
-        host.outages.on_error = metrics.count_store_error
+        self.key_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Map from each hashed idempotency key to the lock that a request with this key holds."""
+        self.metrics = Metrics(host)
+        self.reads = OutageLog("read", self.metrics.count_store_error)
+        self.writes = OutageLog("write", self.metrics.count_store_error)
+        host.outages.on_error = self.metrics.count_store_error
         self.group_commit = GroupCommit(
             self._append,
             max_batch_events=settings.max_batch_events,
             max_queued_events=settings.max_queued_events,
-            on_batch=metrics.count_batch,
-            timeout_s=timeout_s,
+            timeout_s=settings.store_timeout_s,
         )
-        metrics.watch("queue_events", lambda: self.group_commit.queued_events)
-        metrics.watch("oldest_unfolded_event_age_seconds", lambda: host.oldest_unfolded_age_s)
-        metrics.watch("seconds_since_last_fold", lambda: host.seconds_since_fold)
-        metrics.watch("store_connections", lambda: ledger.store.used_connections)
+        self.metrics.watch("queue_events", lambda: self.group_commit.queued_events)
+        self.metrics.watch("store_connections", lambda: ledger.store.used_connections)
+        self.rate_limiter = RateLimiter(settings.max_requests_per_s)
+        self._token_uses: dict[str, int] = {}  # last recorded time of use
+        self.write_outages: SingleFlightCache[None, str] = SingleFlightCache(
+            ttl_s=settings.write_probe_ttl_s
+        )
         self._tokens: SingleFlightCache[None, dict[str, Token]] = SingleFlightCache(
             ttl_s=settings.token_ttl_s
         )
-        self.write_probe = WriteProbe(
-            lambda: probes.run(ledger.store.probe), self.writes, ttl_s=settings.write_probe_ttl_s
+        self._serving = Serving(ledger)
+        self._served: SingleFlightCache[int, ServedPolicy] = SingleFlightCache(
+            ttl_s=settings.served_version_ttl_s
         )
-        self.rate_limiter = RateLimiter(settings.max_requests_per_s)
-        self.token_uses = TokenUses(
-            lambda id, used: self.quarantine_threads.submit(ledger.tokens.touch, id, used)
+        self._problems: SingleFlightCache[str, Problem] = SingleFlightCache()
+        self._episodes: SingleFlightCache[str, EpisodeOrigin] = SingleFlightCache(
+            max_size=MAX_CACHED_EPISODES
         )
-        self.cache = LedgerCache(ledger, queries.run, ttl_s=settings.served_version_ttl_s)
+        self._documents: SingleFlightCache[tuple[int, int], PolicyDocument] = SingleFlightCache(
+            max_size=MAX_CACHED_DOCUMENTS
+        )
 
     def close(self) -> None:
         """End the worker threads."""
-        for threads in (
-            self.query_threads,
-            self.slow_threads,
-            self.quarantine_threads,
-            self.probe_threads,
-            self.export_threads,
-        ):
-            threads.close()
+        for threads in vars(self).values():
+            if isinstance(threads, WorkerThreads):
+                threads.close()
 
     async def record(self, *events: NewEvent) -> list[Outcome]:
         """Record `events` in a transaction shared with other requests; return their outcomes.
@@ -232,24 +256,62 @@ class AppState:
             self.writes.failed(error)
             raise
         self.writes.succeeded()
+        if outcomes:
+            self.metrics.batches.observe(len(outcomes))
+        for outcome in outcomes:
+            self.metrics.outcomes.labels(type(outcome).__name__.lower()).inc()
         return outcomes
 
-    async def problem(self, name: str) -> Problem:
-        """Return the problem called `name`. Raises ApiError (404) if there is none."""
-        problem = await self.cache.problem(name)
-        if problem is None:
-            raise ApiError(404, f"Problem {name[:100]!r} not found.")
-        return problem
+    def find_problem(self, name: str) -> Coroutine[Any, Any, Problem | None]:
+        """Return the problem called `name`, or None if there is no such problem."""
+        run = self.query_threads.run
+        return self._problems.get(name, lambda: run(self.ledger.problem, name))
+
+    def episode(self, id: str) -> Coroutine[Any, Any, EpisodeOrigin | None]:
+        """Return the problem and version of the episode `id`, or None for an unknown episode."""
+        return self._episodes.get(id, lambda: self.query_threads.run(self._read_episode, id))
+
+    def _read_episode(self, id: str) -> EpisodeOrigin | None:
+        record = self.ledger.episode(id)
+        return None if record is None else EpisodeOrigin(record.problem, record.version)
+
+    def add_episode(self, record: EpisodeRecord) -> None:
+        """Add the episode in `record`, which has just been recorded in the ledger, to the cache."""
+        self._episodes.put(record.id, EpisodeOrigin(record.problem, record.version))
 
     async def served(self, problem: Problem) -> ServedPolicy:
         """Return the served version of `problem`, as cached, and its policy.
 
         Raises ApiError (503) if no version has been published yet.
         """
-        served = await self.cache.served(problem.id)
+        run, id = self.query_threads.run, problem.id
+        served = await self._served.get(id, lambda: run(self._serving.served, id))
         if served is None:
             raise unavailable("No policy has been published yet.")
         return served
+
+    def forget_served(self, problem: Problem) -> None:
+        """Remove the served version of `problem` from the cache."""
+        self._served.invalidate(problem.id)
+
+    async def policy(self, problem: Problem, version: int) -> Policy | None:
+        """Return the policy of this `version` of `problem`, or None if it does not exist."""
+        return await self.query_threads.run(self._serving.policy, problem.id, version)
+
+    def document(
+        self, problem: Problem, version: int
+    ) -> Coroutine[Any, Any, PolicyDocument | None]:
+        """Return the policy of this `version` of `problem`, serialized as JSON.
+
+        Return None if the version does not exist.
+        """
+
+        def serialize() -> PolicyDocument | None:
+            policy = self._serving.policy(problem.id, version)
+            return None if policy is None else PolicyDocument.of(problem.spec, version, policy)
+
+        key = (problem.id, version)
+        return self._documents.get(key, lambda: self.query_threads.run(serialize))
 
     async def status(self, problem: Problem) -> ProblemStatus | Failure:
         """Return the status of `problem` from the host.
@@ -264,6 +326,16 @@ class AppState:
                 return status
             await asyncio.sleep(FOLD_CHECK_INTERVAL_S)
         raise unavailable("The problem is still being folded.")
+
+    def note_use(self, token: Token, now: int) -> None:
+        """Record that `token` was used at the time `now`, in microseconds since 1970 (UTC).
+
+        Nothing is recorded if the last record is less than `USE_INTERVAL_S` seconds old.
+        """
+        last = max(self._token_uses.get(token.id, 0), token.used or 0)
+        if now - last >= USE_INTERVAL_S * 1_000_000:
+            self._token_uses[token.id] = now
+            self.quarantine_threads.submit(self.ledger.tokens.touch, token.id, now)
 
     async def tokens(self) -> dict[str, Token]:
         """Return all tokens, including revoked ones, as a dictionary from id to token.
@@ -282,3 +354,15 @@ def get_state(request: Request) -> AppState:
     """Return the state of the application that received `request`."""
     state: AppState = request.app.state.belated
     return state
+
+
+async def get_problem(request: Request, name: str) -> tuple[AppState, Problem]:
+    """Return the state of the application that received `request`, and the problem called `name`.
+
+    Raises ApiError (404) if there is no such problem.
+    """
+    state = get_state(request)
+    problem = await state.find_problem(name)
+    if problem is None:
+        raise ApiError(404, f"Problem {name[:100]!r} not found.")
+    return state, problem

@@ -1,14 +1,13 @@
 """Conversion of the status and the history of a problem to types of the interface."""
 
 import math
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Final, cast
 
-from belated.client import wire
 from belated.online.history import MICROSECONDS_PER_SECOND, HistogramView, History
 from belated.online.served_version import ServingState
 from belated.online.status import Failure, ProblemStatus, summarize_ages
+from belated.service import responses
 from belated.service.bodies import UNIX_EPOCH
 
 MIN_TIME_S: Final = (datetime.min.replace(tzinfo=UTC) - UNIX_EPOCH) // timedelta(seconds=1)
@@ -17,7 +16,7 @@ MIN_TIME_S: Final = (datetime.min.replace(tzinfo=UTC) - UNIX_EPOCH) // timedelta
 
 def status_of(
     problem: str, serving: ServingState, fold: ProblemStatus | Failure, *, now: int
-) -> wire.Status:
+) -> responses.Status:
     """Return the status of a problem.
 
     Parameters
@@ -31,13 +30,18 @@ def status_of(
     now : int
         Time at which the ages of episodes are computed, in microseconds since 1970 (UTC).
     """
-    known: dict[str, Any] = {"problem": problem, "serving": serving_state(serving)}
     if isinstance(fold, Failure):
-        unknown: dict[str, Any] = dict.fromkeys(each.name for each in fields(wire.Status))
-        return wire.Status(**(unknown | known | {"failure": fold.reason}))
+        status = cast(responses.Status, dict.fromkeys(responses.Status.__annotations__))
+        return {
+            **status,
+            "problem": problem,
+            "serving": serving_state(serving),
+            "failure": fold.reason,
+        }
     learner, in_flight = fold.learner, fold.learner.in_flight
-    return wire.Status(
-        **known,
+    return responses.Status(
+        problem=problem,
+        serving=serving_state(serving),
         failure=None,
         seq=fold.seq,
         waiting=fold.waiting,
@@ -47,14 +51,14 @@ def status_of(
         lost=fold.lost,
         mean_delay=finite_or_none(learner.mean_delay),
         psi=finite_or_none(learner.psi),
-        lateness=wire.Lateness(
-            wire.DelayEstimate(**learner.lateness.facts()),
-            wire.DelayEstimate(**fold.lateness_s(now=now).facts()),
+        lateness=responses.Lateness(
+            episodes=cast(responses.DelayEstimate, learner.lateness.facts()),
+            seconds=cast(responses.DelayEstimate, fold.lateness_s(now=now).facts()),
         ),
-        ages=wire.Ages(**summarize_ages(fold.opened_at, now=now)),
-        recorded_ages=wire.Ages(**summarize_ages(fold.recorded_at, now=now)),
-        in_flight=wire.InFlight(
-            float(in_flight.max()), float(in_flight.mean()), exact=learner.exact
+        ages=cast(responses.Ages, summarize_ages(fold.opened_at, now=now)),
+        recorded_ages=cast(responses.Ages, summarize_ages(fold.recorded_at, now=now)),
+        in_flight=responses.InFlight(
+            most=float(in_flight.max()), mean=float(in_flight.mean()), exact=learner.exact
         ),
         updates=fold.updates,
         epochs=fold.epochs,
@@ -62,9 +66,9 @@ def status_of(
     )
 
 
-def serving_state(serving: ServingState) -> wire.ServingState:
+def serving_state(serving: ServingState) -> responses.ServingState:
     """Return `serving` as a type of the interface."""
-    return wire.ServingState(
+    return responses.ServingState(
         version=serving.version,
         newest=serving.newest,
         frozen=serving.frozen is not None,
@@ -77,28 +81,28 @@ def finite_or_none(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def history_of(problem: str, fold: ProblemStatus | Failure) -> wire.History:
+def history_of(problem: str, fold: ProblemStatus | Failure) -> responses.History:
     """Return the history of a problem.
 
     `problem` is the name of the problem. `fold` is the status computed from the events of the
     problem, or the failure that prevented this; the history is empty in case of a failure.
     """
     history = History().view() if isinstance(fold, Failure) else fold.history
-    return wire.History(
-        problem,
-        None if isinstance(fold, Failure) else fold.seq,
-        time_bins(history.times),
-        time_bins(history.arrivals),
-        version_bins(history.versions, history.newest),
+    return responses.History(
+        problem=problem,
+        seq=None if isinstance(fold, Failure) else fold.seq,
+        times=time_bins(history.times),
+        arrivals=time_bins(history.arrivals),
+        versions=version_bins(history.versions, history.newest),
     )
 
 
-def time_bins(view: HistogramView) -> wire.TimeBins:
+def time_bins(view: HistogramView) -> responses.TimeBins:
     """Return `view`, a histogram over time, as a type of the interface."""
     bins = []
     for start, row in bin_rows(view):
         count = int(row["returned"])
-        each = wire.TimeBin(
+        each = responses.TimeBin(
             start=format_utc(start),
             opened=int(row["opened"]),
             returned=count,
@@ -107,16 +111,18 @@ def time_bins(view: HistogramView) -> wire.TimeBins:
             episodes=row["episodes"] / count if count else None,
         )
         bins.append(each)
-    outside = wire.Outside(**view.outside) if view.outside else None
-    return wire.TimeBins(view.width / MICROSECONDS_PER_SECOND, bins, outside)
+    found = responses.TimeBins(width=view.width / MICROSECONDS_PER_SECOND, bins=bins)
+    if view.outside:
+        found["outside"] = cast(responses.Outside, view.outside)
+    return found
 
 
-def version_bins(view: HistogramView, newest: int) -> wire.VersionBins:
+def version_bins(view: HistogramView, newest: int) -> responses.VersionBins:
     """Return `view`, a histogram over versions, whose last bin ends at the version `newest`."""
     bins = []
     for first, row in bin_rows(view):
         count = int(row["returned"])
-        each = wire.VersionBin(
+        each = responses.VersionBin(
             first=first,
             last=min(first + view.width - 1, newest),
             opened=int(row["opened"]),
@@ -125,7 +131,7 @@ def version_bins(view: HistogramView, newest: int) -> wire.VersionBins:
             error=standard_error(count, row["earned"], row["squares"]),
         )
         bins.append(each)
-    return wire.VersionBins(view.width, bins)
+    return responses.VersionBins(width=view.width, bins=bins)
 
 
 def bin_rows(view: HistogramView) -> list[tuple[int, dict[str, float]]]:

@@ -1,19 +1,15 @@
-"""Tokens that authenticate clients: creation, verification, limits and times of use.
+"""Tokens that authenticate clients: creation and verification.
 
 A token has the form belated_ID_SECRET. The secret is shown only when the token is created. The
 ledger stores the SHA-256 of the secret; a salt is not needed, because a secret has 256 random bits.
 """
 
 import hmac
-import math
 import secrets
-import time
-from collections.abc import Callable
 from hashlib import sha256
 from typing import Final, NamedTuple
 
 from belated.ledger.clients import Token
-from belated.service.errors import ApiError
 
 SCOPES: Final = {
     "read": "read problems, policies and status",
@@ -27,12 +23,6 @@ SCOPES: Final = {
 }
 """Map from the name of each scope to its description."""
 PREFIX: Final = "belated"
-
-BURST_S: Final = 1.0
-"""Length of a burst in seconds. The requests that are allowed in this time may arrive at once."""
-
-USE_INTERVAL_S: Final = 60
-"""Minimum time in seconds between two records of the use of a token."""
 
 
 class NewToken(NamedTuple):
@@ -84,62 +74,3 @@ def find_token(tokens: dict[str, Token], text: str) -> Token | None:
     if token is None or not same or prefix != PREFIX or token.revoked is not None:
         return None
     return token
-
-
-class RateLimiter:
-    """Limit on the rate of the requests of each caller, implemented as token buckets.
-
-    The requests of `BURST_S` seconds may arrive at once.
-
-    Parameters
-    ----------
-    rate : float
-        Maximum number of requests per second of one caller; 0 for no limit.
-    clock : Callable[[], float]
-        Returns a monotonic time in seconds.
-    """
-
-    def __init__(self, rate: float, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._rate = rate
-        self._burst = max(1.0, rate * BURST_S)
-        self._clock = clock
-        self._left: dict[str, tuple[float, float]] = {}  # requests left, and the time of that
-
-    def check(self, caller: str) -> None:
-        """Count a request of `caller`. Raises ApiError (429) if there were too many."""
-        if not self._rate:
-            return
-        now = self._clock()
-        left, before = self._left.get(caller, (self._burst, now))
-        left = min(self._burst, left + (now - before) * self._rate)
-        if left < 1:
-            wait_s = math.ceil((1 - left) / self._rate)
-            raise ApiError(
-                429,
-                f"Too many requests with this token: at most {self._rate:g} per second. "
-                f"Try again in {wait_s} s.",
-                headers={"Retry-After": str(wait_s)},
-            )
-        self._left[caller] = left - 1, now
-
-
-class TokenUses:
-    """Recording of the times at which tokens were last used, at most once a minute per token.
-
-    `write(id, time)` is called to store the time at which the token `id` was used, in microseconds
-    since 1970 (UTC). It must not block.
-    """
-
-    def __init__(self, write: Callable[[str, int], object]) -> None:
-        self._write = write
-        self._written: dict[str, int] = {}
-
-    def add(self, token: Token, now: int) -> None:
-        """Record that `token` was used at the time `now`, in microseconds since 1970 (UTC).
-
-        Nothing is recorded if the last record is less than `USE_INTERVAL_S` seconds old.
-        """
-        last = max(self._written.get(token.id, 0), token.used or 0)
-        if now - last >= USE_INTERVAL_S * 1_000_000:
-            self._written[token.id] = now
-            self._write(token.id, now)

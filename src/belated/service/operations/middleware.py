@@ -1,9 +1,10 @@
 """ASGI middleware of the service: request ids, response headers, metrics and the access log.
 
 The id of a request is sent by the client or created. It is returned in a response header and added
-to each log line.
+to each log line. The access log, like the metrics, contains no tokens, bodies, subjects or ids.
 """
 
+import logging
 import re
 import secrets
 import time
@@ -11,10 +12,12 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Final
 
+from prometheus_client import Counter, Histogram
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from belated.service.operations.metrics import Metrics
 
+LOG: Final = logging.getLogger("belated.service.access")
 SECURITY_HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -34,33 +37,6 @@ def get_request_id() -> str | None:
     return None if id is None else id.decode()
 
 
-class RequestIds:
-    """Source of the ids of requests, for use in one event loop.
-
-    A new id is a random number, the same for all requests of this object, and a counter.
-    """
-
-    def __init__(self) -> None:
-        self._prefix = secrets.token_hex(6).encode()
-        self._number = 0
-
-    def assign(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-        """Return the id of the request with these `headers`.
-
-        It is the id in the header X-Request-ID if this is valid, otherwise a new one. From now on,
-        `get_request_id` returns it in this request.
-        """
-        id = None
-        for name, value in headers:
-            if name == ID_HEADER:
-                id = value
-        if id is None or VALID_ID.fullmatch(id) is None:
-            self._number += 1
-            id = b"%s-%d" % (self._prefix, self._number)
-        _REQUEST_ID.set(id)
-        return id
-
-
 class RequestMiddleware:
     """ASGI middleware that assigns an id to each request, counts it and adds response headers.
 
@@ -72,7 +48,11 @@ class RequestMiddleware:
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
-        self._ids = RequestIds()
+        # Resolving labels takes longer than counting, so resolved labels are cached.
+        self._by_labels: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        # A new id is a random number, the same for all requests, and a counter.
+        self._id_prefix = secrets.token_hex(6).encode()
+        self._id_number = 0
         self._headers = [
             (name.lower().encode(), value.encode()) for name, value in SECURITY_HEADERS.items()
         ]
@@ -81,7 +61,8 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        id, status, started = self._ids.assign(scope["headers"]), 500, time.perf_counter()
+        id, status, started = self._find_id(scope["headers"]), 500, time.perf_counter()
+        _REQUEST_ID.set(id)
 
         async def send_with_headers(message: Message) -> None:
             nonlocal status
@@ -99,4 +80,26 @@ class RequestMiddleware:
             # Unknown paths share one label; otherwise callers could create any number of labels.
             route = getattr(scope.get("route"), "path_format", "other")
             method = scope["method"] if route != "other" else "other"
-            self._metrics.count_request(method, route, status, time.perf_counter() - started)
+            self._count(method, route, status, time.perf_counter() - started)
+
+    def _find_id(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
+        """Return the id in the header X-Request-ID if it is valid, otherwise a new one."""
+        id = dict(headers).get(ID_HEADER)
+        if id is not None and VALID_ID.fullmatch(id) is not None:
+            return id
+        self._id_number += 1
+        return b"%s-%d" % (self._id_prefix, self._id_number)
+
+    def _count(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count and log a request that was answered; `route` is the pattern of its path."""
+        labels = (method, route, status)
+        found = self._by_labels.get(labels)
+        if found is None:
+            metrics = self._metrics
+            found = metrics.requests.labels(*labels), metrics.seconds.labels(method, route)
+            self._by_labels[labels] = found
+        found[0].inc()
+        found[1].observe(seconds)
+        if LOG.isEnabledFor(logging.INFO):
+            extra = {"method": method, "route": route, "status": status, "seconds": seconds}
+            LOG.info("%s %s %d %.1f ms", method, route, status, 1000 * seconds, extra=extra)

@@ -4,42 +4,37 @@ import json
 import random
 from collections.abc import Sequence
 
-from fastapi import APIRouter, Request, Response
+from fastapi import Request, Response
+from fastapi.responses import JSONResponse
 from starlette.convertors import PathConvertor, register_url_convertor
 
 from belated.client.policies import step_uniform
-from belated.client.wire import Decision, Episode, Receipt, Withdrawal
 from belated.ledger.content import ContentError, parse_index
 from belated.ledger.events import NotFound, Opened, Outcome, Recorded, Withdrawn
-from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.bodies import check_outcome, outcome_response, parse_time, read_body, respond
-from belated.service.errors import ApiError, error_responses, invalid_value, unavailable
+from belated.service.auth import Routes
+from belated.service.bodies import check_outcome, outcome_response, parse_time, read_body
+from belated.service.errors import ApiError, invalid_value, unavailable
 from belated.service.idempotency import KeyedRequest
 from belated.service.openapi import json_body
+from belated.service.responses import Decision, Episode, Receipt, Withdrawal
 from belated.service.schemas import DecisionRequest, EpisodeId, NewEpisode, ProblemName, Subject
-from belated.service.state import AppState, get_state
+from belated.service.state import AppState, get_problem, get_state
 
-IN_PROBLEM = "/v1/problems/{problem}"
-
-router = APIRouter(route_class=AuthorizedRoute, tags=["episodes"])
-withdrawals = APIRouter(route_class=AuthorizedRoute, tags=["withdrawals"])
+routes = Routes("episodes")
+withdrawals = Routes("withdrawals")
 
 
-@router.post(
-    f"{IN_PROBLEM}/episodes",
-    status_code=201,
-    response_model=Episode,
-    responses={
-        200: {
-            "model": Episode,
-            "description": "Already opened; the response is the same as the first time.",
-        },
-        **error_responses(409, 410),
-    },
+@routes.add(
+    "POST",
+    "/problems/{problem}/episodes",
+    "decide",
+    Episode,
+    repeated="Already opened; the response is the same as the first time.",
+    errors=(409, 410),
+    # The subject is not quarantined, since a withdrawal would not find it there.
+    quarantined_fields=("id", "event_time"),
     openapi_extra=json_body(NewEpisode, required=False),
 )
-# The subject is not quarantined, since a withdrawal would not find it there.
-@require_scope("decide", quarantined_fields=("id", "event_time"))
 async def open_episode(problem: ProblemName, request: Request) -> Response:
     """Open an episode.
 
@@ -51,8 +46,7 @@ async def open_episode(problem: ProblemName, request: Request) -> Response:
     """
     is_empty = await request.body() in (b"", b"null")
     new = NewEpisode() if is_empty else await read_body(request, NewEpisode)
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     keyed: KeyedRequest | None = getattr(request.state, "keyed", None)
     id = keyed.episode if keyed is not None and new.id is None else new.id
     event_time = parse_time(new.event_time)
@@ -72,8 +66,8 @@ async def open_episode(problem: ProblemName, request: Request) -> Response:
     outcome = check_outcome(opening)
     episode = outcome.episode
     assert episode is not None
-    state.cache.add_episode(episode)
-    policy = await state.cache.document(known, episode.version)
+    state.add_episode(episode)
+    policy = await state.document(known, episode.version)
     if policy is None:
         raise unavailable("The policy cannot be read.")
     head = json.dumps({"episode": episode.id, "version": episode.version})
@@ -84,18 +78,20 @@ async def open_episode(problem: ProblemName, request: Request) -> Response:
     )
 
 
-@router.post(
-    f"{IN_PROBLEM}/decide", response_model=Decision, openapi_extra=json_body(DecisionRequest)
+@routes.add(
+    "POST",
+    "/problems/{problem}/decide",
+    "decide",
+    Decision,
+    openapi_extra=json_body(DecisionRequest),
 )
-@require_scope("decide")
 async def decide(problem: ProblemName, request: Request) -> Response:
     """Return the action to take in a state at a step.
 
     This is for clients that do not store the policy.
     """
     body = await read_body(request, DecisionRequest)
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     spec = known.spec
     try:
         index = parse_index("state", body.state, spec.state_numbers, spec.factors)
@@ -111,25 +107,25 @@ async def decide(problem: ProblemName, request: Request) -> Response:
         served = await state.served(known)
         version, policy, u = served.version, served.policy, random.SystemRandom().random()
     else:
-        episode = await state.cache.episode(body.episode)
+        episode = await state.episode(body.episode)
         if episode is None or episode.problem != known.id:
             raise ApiError(404, "Episode not found in this problem.", field="episode")
-        found = await state.cache.policy(known.id, episode.version)
+        found = await state.policy(known, episode.version)
         if found is None:
             raise unavailable("The policy cannot be read.")
         version, policy, u = episode.version, found, step_uniform(body.episode, body.step)
-    return respond(Decision(spec.actions[policy.action(body.step, index, u)], version))
+    action = spec.actions[policy.action(body.step, index, u)]
+    return JSONResponse(Decision(action=action, version=version))
 
 
-@withdrawals.delete("/v1/episodes/{episode}", response_model=Receipt)
-@require_scope("withdraw")
+@withdrawals.add("DELETE", "/episodes/{episode}", "withdraw", Receipt)
 async def withdraw_episode(episode: EpisodeId, request: Request) -> Response:
     """Remove the data of an episode. The policy is then computed again without this data."""
     state = get_state(request)
     [outcome] = await state.record(Withdrawn(episode=episode))
     check_outcome(outcome)
     state.host.wake()
-    return respond(outcome_response(outcome)[1])
+    return JSONResponse(outcome_response(outcome)[1])
 
 
 class TextConvertor(PathConvertor):
@@ -142,12 +138,10 @@ register_url_convertor("text", TextConvertor())
 
 
 # A subject may contain any character, including slashes.
-@withdrawals.delete(f"{IN_PROBLEM}/subjects/{{subject:text}}", response_model=Withdrawal)
-@require_scope("withdraw")
+@withdrawals.add("DELETE", "/problems/{problem}/subjects/{subject:text}", "withdraw", Withdrawal)
 async def withdraw_subject(problem: ProblemName, subject: Subject, request: Request) -> Response:
     """Remove the data of a subject in one problem. Repeating the request is safe."""
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     try:
         event = Withdrawn(problem=known.id, subject=subject)
     except (ValueError, TypeError) as error:
@@ -155,8 +149,7 @@ async def withdraw_subject(problem: ProblemName, subject: Subject, request: Requ
     return _withdrawal(state, await state.record(event))
 
 
-@withdrawals.delete("/v1/subjects/{subject:text}", response_model=Withdrawal)
-@require_scope("withdraw")
+@withdrawals.add("DELETE", "/subjects/{subject:text}", "withdraw", Withdrawal)
 async def withdraw_subject_everywhere(subject: Subject, request: Request) -> Response:
     """Remove the data of a subject in all problems. Repeating the request is safe."""
     state = get_state(request)
@@ -170,6 +163,6 @@ async def withdraw_subject_everywhere(subject: Subject, request: Request) -> Res
 def _withdrawal(state: AppState, outcomes: Sequence[Outcome]) -> Response:
     recorded = [check_outcome(outcome) for outcome in outcomes if not isinstance(outcome, NotFound)]
     if not recorded:
-        return respond(Withdrawal("nothing kept", None))
+        return JSONResponse(Withdrawal(result="nothing kept", seq=None))
     state.host.wake()
-    return respond(Withdrawal("recorded", recorded[-1].seq))
+    return JSONResponse(Withdrawal(result="recorded", seq=recorded[-1].seq))

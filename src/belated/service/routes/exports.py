@@ -8,19 +8,20 @@ from functools import cache, partial
 from itertools import islice
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import Query, Request
 from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
-from belated.client.wire import LedgerEvent, RejectedRequest
 from belated.ledger.clients import QuarantinedRequest
-from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.auth import Routes
+from belated.service.errors import unavailable
 from belated.service.export import build_parquet, event_line
 from belated.service.openapi import NDJSON, ndjson_response
+from belated.service.responses import LedgerEvent, RejectedRequest
 from belated.service.schemas import MAX_INT32, ProblemName
-from belated.service.state import AppState, get_state
+from belated.service.state import AppState, get_problem, get_state
 
-router = APIRouter(route_class=AuthorizedRoute, tags=["exports"])
+routes = Routes("exports")
 
 PARQUET: Final = "application/vnd.apache.parquet"
 FILE_CHUNK_BYTES: Final = 1 << 18
@@ -52,12 +53,12 @@ QUARANTINE: Final = ndjson_response(
 )
 
 
-@router.get(
-    "/v1/problems/{problem}/events",
-    response_class=StreamingResponse,
+@routes.add(
+    "GET",
+    "/problems/{problem}/events",
+    "export",
     responses=ndjson_response(LedgerEvent, "One event on each line, in order."),
 )
-@require_scope("export")
 async def export_events(
     problem: ProblemName, request: Request, after: After = 0, limit: Limit = None
 ) -> StreamingResponse:
@@ -65,15 +66,15 @@ async def export_events(
 
     To continue an earlier export, set `after` to the last `seq` of that export.
     """
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     events = state.ledger.events(known.id, after=after, limit=limit)
-    return stream_lines(state, map(event_line, events))
+    return await stream_lines(state, map(event_line, events))
 
 
-@router.get(
-    "/v1/problems/{problem}/events.parquet",
-    response_class=StreamingResponse,
+@routes.add(
+    "GET",
+    "/problems/{problem}/events.parquet",
+    "export",
     responses={
         200: {
             "description": "All events, in order, with bodies in JSON.",
@@ -81,21 +82,60 @@ async def export_events(
         },
     },
 )
-@require_scope("export")
 async def export_parquet(problem: ProblemName, request: Request) -> StreamingResponse:
     """Export all events of a problem as a Parquet file."""
-    state = get_state(request)
-    known = await state.problem(problem)
-    threads = state.export_threads
-    with ExitStack() as resources:
-        resources.enter_context(threads.export())
-        file = resources.enter_context(await threads.run(build_parquet, state.ledger, known.id))
+    state, known = await get_problem(request, problem)
+    with await begin_export(state) as resources:
+        build = partial(build_parquet, state.ledger, known.id)
+        file = resources.enter_context(await state.export_threads.run(build))
         headers = {
             "Content-Length": str(os.fstat(file.fileno()).st_size),
             "Content-Disposition": f'attachment; filename="{known.name}.parquet"',
         }
         read_chunk = partial(file.read, FILE_CHUNK_BYTES)
         return ExportStream(state, read_chunk, resources.pop_all(), PARQUET, headers)
+
+
+@routes.add("GET", "/problems/{problem}/quarantine", "export", responses=QUARANTINE)
+async def read_quarantine(
+    problem: ProblemName, request: Request, after: After = 0, limit: Limit = None
+) -> StreamingResponse:
+    """Export the rejected requests of a problem in order of `id`, one JSON object on each line.
+
+    To continue an earlier export, set `after` to the last `id` of that export. A request that is
+    rejected repeatedly is stored once: it keeps its `id`, and `times` is incremented.
+    """
+    state, known = await get_problem(request, problem)
+    rejected = state.ledger.quarantine.read(known.id, after=after, limit=limit)
+    return await stream_lines(state, rejected_lines(state, rejected))
+
+
+@routes.add("GET", "/quarantine", "admin", responses=QUARANTINE)
+async def read_whole_quarantine(
+    request: Request, after: After = 0, limit: Limit = None
+) -> StreamingResponse:
+    """Export all rejected requests in order of `id`, one JSON object on each line.
+
+    These are the requests of all problems, and requests that belong to no problem, such as invalid
+    definitions of problems.
+    """
+    state = get_state(request)
+    rejected = state.ledger.quarantine.read(after=after, limit=limit)
+    return await stream_lines(state, rejected_lines(state, rejected))
+
+
+async def begin_export(state: AppState) -> ExitStack:
+    """Begin an export, and return its resources, which must be closed at its end.
+
+    Raises ApiError (429) if there are `max_exports` exports already.
+    """
+    if state.exports.locked():
+        count = state.settings.max_exports
+        raise unavailable(f"There are {count} exports at the moment, the maximum.", 429)
+    await state.exports.acquire()
+    resources = ExitStack()
+    resources.callback(state.exports.release)
+    return resources
 
 
 class ExportStream(StreamingResponse):
@@ -135,7 +175,7 @@ class ExportStream(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
+async def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
     """Return a response that streams `lines` as NDJSON.
 
     Iterating over `lines` may block, and takes place in an export thread of `state`. Raises
@@ -145,69 +185,23 @@ def stream_lines(state: AppState, lines: Iterator[str]) -> StreamingResponse:
     def read_chunk() -> bytes:
         return "".join(islice(lines, CHUNK_LINES)).encode()
 
-    with ExitStack() as resources:
-        resources.enter_context(state.export_threads.export())
-        return ExportStream(state, read_chunk, resources.pop_all(), NDJSON)
+    return ExportStream(state, read_chunk, await begin_export(state), NDJSON)
 
 
-@router.get(
-    "/v1/problems/{problem}/quarantine",
-    response_class=StreamingResponse,
-    responses=QUARANTINE,
-)
-@require_scope("export")
-async def read_quarantine(
-    problem: ProblemName, request: Request, after: After = 0, limit: Limit = None
-) -> StreamingResponse:
-    """Export the rejected requests of a problem in order of `id`, one JSON object on each line.
+def rejected_lines(state: AppState, rejected: Iterator[QuarantinedRequest]) -> Iterator[str]:
+    """Yield each of the `rejected` requests as a line of JSON."""
 
-    To continue an earlier export, set `after` to the last `id` of that export. A request that is
-    rejected repeatedly is stored once: it keeps its `id`, and `times` is incremented.
-    """
-    state = get_state(request)
-    known = await state.problem(problem)
-    return _stream(state, state.ledger.quarantine.read(known.id, after=after, limit=limit))
-
-
-@router.get(
-    "/v1/quarantine",
-    response_class=StreamingResponse,
-    responses=QUARANTINE,
-)
-@require_scope("admin")
-async def read_whole_quarantine(
-    request: Request, after: After = 0, limit: Limit = None
-) -> StreamingResponse:
-    """Export all rejected requests in order of `id`, one JSON object on each line.
-
-    These are the requests of all problems, and requests that belong to no problem, such as invalid
-    definitions of problems.
-    """
-    state = get_state(request)
-    return _stream(state, state.ledger.quarantine.read(after=after, limit=limit))
-
-
-def _stream(state: AppState, rejected: Iterator[QuarantinedRequest]) -> StreamingResponse:
     @cache
     def problem_name(id: int | None) -> str | None:
         problem = None if id is None else state.ledger.problem(id)
         return None if problem is None else problem.name
 
-    return stream_lines(
-        state, (rejected_line(item, problem_name(item.problem)) for item in rejected)
-    )
-
-
-def rejected_line(rejected: QuarantinedRequest, problem: str | None) -> str:
-    """Return the request `rejected` as a line of JSON.
-
-    `problem` is the name of the problem to which the request belongs, or None if it is unknown.
-    """
-    fields = {**vars(rejected), "problem": problem}
-    body = fields.pop("text") or "null"
-    if not is_json(body):
-        body = json.dumps(body)
-    return f'{json.dumps(fields)[:-1]}, "body": {body}}}\n'
+    for each in rejected:
+        fields = {**vars(each), "problem": problem_name(each.problem)}
+        body = fields.pop("text") or "null"
+        if not is_json(body):
+            body = json.dumps(body)
+        yield f'{json.dumps(fields)[:-1]}, "body": {body}}}\n'
 
 
 def is_json(text: str) -> bool:

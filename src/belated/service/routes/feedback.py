@@ -4,16 +4,14 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any, Final, NamedTuple
 
-from fastapi import APIRouter, Request
-from fastapi.responses import Response, StreamingResponse
-from starlette.exceptions import HTTPException
+from fastapi import Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from belated.check import is_id
-from belated.client.wire import LineResult, Receipt
 from belated.ledger.clients import RejectedRequest
 from belated.ledger.events import Corrected, Feedback, Invalid, Lost
 from belated.ledger.problems import Problem
-from belated.service.auth import AuthorizedRoute, require_scope
+from belated.service.auth import Routes
 from belated.service.bodies import (
     TooLargeError,
     check_outcome,
@@ -22,17 +20,11 @@ from belated.service.bodies import (
     parse_json,
     parse_time,
     read_body,
-    respond,
 )
-from belated.service.errors import (
-    ApiError,
-    error_json,
-    error_responses,
-    invalid_value,
-    to_api_error,
-)
+from belated.service.errors import ApiError, error_json, invalid_value
 from belated.service.openapi import NDJSON, json_body, ndjson_response
 from belated.service.quarantine import quarantine
+from belated.service.responses import LineResult, Receipt
 from belated.service.schemas import (
     EXAMPLE_ID,
     EpisodeId,
@@ -42,20 +34,15 @@ from belated.service.schemas import (
     Steps,
     WholeEpisode,
 )
-from belated.service.state import AppState, get_state
+from belated.service.state import AppState, get_problem, get_state
 
-router = APIRouter(route_class=AuthorizedRoute, tags=["feedback"])
+routes = Routes("feedback")
 
 ONE_EPISODE: Final[dict[str, Any]] = {
-    "status_code": 201,
-    "response_model": Receipt,
-    "responses": {
-        200: {
-            "model": Receipt,
-            "description": "All of it was already recorded with the same content; nothing changes.",
-        },
-        **error_responses(409, 410, 415),
-    },
+    "scope": "feedback",
+    "model": Receipt,
+    "repeated": "All of it was already recorded with the same content; nothing changes.",
+    "errors": (409, 410, 415),
 }
 """Options of the routes for one episode."""
 ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
@@ -64,12 +51,12 @@ BATCH_LINES: Final = 500
 EXAMPLE_LINE: Final = {"episode": EXAMPLE_ID, "states": [0, 1], "actions": ["treat"]}
 
 
-@router.post(
-    "/v1/episodes/{episode}/feedback",
+@routes.add(
+    "POST",
+    "/episodes/{episode}/feedback",
     **ONE_EPISODE,
     openapi_extra=json_body(WholeEpisode, Steps, LateRewards),
 )
-@require_scope("feedback")
 async def send_feedback(episode: EpisodeId, request: Request) -> Response:
     """Send feedback of an episode: the whole episode, or steps and rewards as they arrive.
 
@@ -81,10 +68,12 @@ async def send_feedback(episode: EpisodeId, request: Request) -> Response:
     return await _record(episode, request, Feedback)
 
 
-@router.post(
-    "/v1/episodes/{episode}/correction", **ONE_EPISODE, openapi_extra=json_body(WholeEpisode)
+@routes.add(
+    "POST",
+    "/episodes/{episode}/correction",
+    **(ONE_EPISODE | {"scope": "correct"}),
+    openapi_extra=json_body(WholeEpisode),
 )
-@require_scope("correct")
 async def correct_feedback(episode: EpisodeId, request: Request) -> Response:
     """Replace all recorded feedback of an episode by the whole episode in the body.
 
@@ -102,8 +91,7 @@ async def _record(episode: str, request: Request, kind: type[Feedback]) -> Respo
     return Response(ENCODER.encode(answer).encode(), status, media_type="application/json")
 
 
-@router.post("/v1/episodes/{episode}/lost", **ONE_EPISODE, openapi_extra=json_body(LostEpisode))
-@require_scope("feedback")
+@routes.add("POST", "/episodes/{episode}/lost", **ONE_EPISODE, openapi_extra=json_body(LostEpisode))
 async def declare_lost(episode: EpisodeId, request: Request) -> Response:
     """Declare that the feedback of an episode is no longer expected.
 
@@ -119,7 +107,7 @@ async def declare_lost(episode: EpisodeId, request: Request) -> Response:
         raise invalid_value(error, ("reason",)) from None
     outcome = check_outcome((await get_state(request).record(event))[0])
     status, answer = outcome_response(outcome)
-    return respond(answer, status)
+    return JSONResponse(answer, status)
 
 
 def check_content_type(request: Request, expected: str) -> None:
@@ -133,17 +121,19 @@ def check_content_type(request: Request, expected: str) -> None:
         raise ApiError(415, f"Content-Type must be {expected!r}, got {given[:60]!r}.")
 
 
-@router.post(
-    "/v1/problems/{problem}/feedback",
-    response_class=StreamingResponse,
-    responses={
-        **ndjson_response(
-            LineResult,
-            "One result for each line, in the same order. A result with status 413 and without "
-            "episode is the last one: the lines after it were not read.",
-        ),
-        **error_responses(415),
-    },
+@routes.add(
+    "POST",
+    "/problems/{problem}/feedback",
+    "feedback",
+    responses=ndjson_response(
+        LineResult,
+        "One result for each line, in the same order. A result with status 413 and without "
+        "episode is the last one: the lines after it were not read.",
+    ),
+    errors=(415,),
+    bulk=True,
+    # A body that is rejected as a whole is not kept, since a withdrawal would not find it there.
+    quarantined_fields=(),
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -153,8 +143,6 @@ def check_content_type(request: Request, expected: str) -> None:
         }
     },
 )
-# A body that is rejected as a whole is not quarantined, since a withdrawal would not find it there.
-@require_scope("feedback", bulk=True, quarantined_fields=())
 async def send_bulk(problem: ProblemName, request: Request) -> StreamingResponse:
     """Send feedback of many episodes, with one JSON object on each line (NDJSON).
 
@@ -164,8 +152,7 @@ async def send_bulk(problem: ProblemName, request: Request) -> StreamingResponse
     send a request. A request that was interrupted may be sent again: lines that were recorded
     before get the status 200, "already recorded", and have no further effect.
     """
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     check_content_type(request, NDJSON)
     results = await BulkRequest(state, known).read(request.stream())
 
@@ -212,13 +199,12 @@ class BulkRequest:
                 if len(self._batch) >= BATCH_LINES:
                     await self._record()
             await self._record()
-        except (HTTPException, ApiError) as error:
-            reason = to_api_error(error, "POST")
-            if reason.status == 413:  # record the lines before the error
+        except ApiError as error:
+            if error.status == 413:  # record the lines before the error
                 await self._record()
             if not self._results:
                 raise
-            await self._break_off(reason, error.size if isinstance(error, TooLargeError) else None)
+            await self._break_off(error)
         return self._results
 
     async def _split(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -235,31 +221,24 @@ class BulkRequest:
 
     def _count(self, raw: bytes) -> bytes:
         self._lines_read += 1
-        settings, message = self._state.settings, None
-        if self._lines_read > settings.max_bulk_lines:
-            message = f"Too many lines: at most {settings.max_bulk_lines} are allowed."
-        elif len(raw) > settings.max_body_bytes:
-            message = (
-                f"Line {self._lines_read} too large: "
-                f"at most {settings.max_body_bytes} bytes are allowed."
-            )
-        if message is not None:
+        lines, limit = self._lines_read, self._state.settings
+        if lines > limit.max_bulk_lines:
+            raise ApiError(413, f"Too many lines: at most {limit.max_bulk_lines} are allowed.")
+        if len(raw) > limit.max_body_bytes:
+            message = f"Line {lines} too large: at most {limit.max_body_bytes} bytes are allowed."
             raise ApiError(413, message)
         return raw
 
-    async def _break_off(self, reason: ApiError, size: dict[str, int] | None) -> None:
-        """Add a last result, which states the `reason` why the request ends.
-
-        If the body is too large, `size` is the number of bytes declared or read, as in
-        `TooLargeError`; otherwise `size` is None.
-        """
-        status, message, line = reason.status, reason.message, self._lines_answered + 1
-        if status == 413:  # with a size, the whole body is too large and its next line was not read
-            line = self._lines_read if size is None else self._lines_read + 1
-            await quarantine(
-                self._state, [RejectedRequest(message, size, problem=self._problem.id)]
-            )
-        self._add_result(line, None, status, error_json(status, message))
+    async def _break_off(self, reason: ApiError) -> None:
+        """Add a last result, which states the `reason` why the request ends."""
+        line = self._lines_answered + 1
+        if reason.status == 413:
+            # If the whole body is too large, its next line was not read.
+            line = self._lines_read + isinstance(reason, TooLargeError)
+            size = reason.size if isinstance(reason, TooLargeError) else None
+            rejection = RejectedRequest(reason.message, size, problem=self._problem.id)
+            await quarantine(self._state, [rejection])
+        self._add_result(line, None, reason.status, error_json(reason.status, reason.message))
 
     async def _record(self) -> None:
         """Record the lines that are parsed but not yet recorded, in one transaction."""

@@ -1,25 +1,24 @@
 """Routes for operators of the service: health, readiness, metrics and the dashboard."""
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import HTMLResponse
-from prometheus_client import CONTENT_TYPE_LATEST
+from fastapi.responses import HTMLResponse, JSONResponse
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
-from belated.client.wire import Health, Readiness
-from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.bodies import respond
+from belated.service.auth import Routes
 from belated.service.dashboard import build_page
-from belated.service.operations.readiness import list_reasons
-from belated.service.state import AppState, get_state
+from belated.service.operations.readiness import find_write_outage, list_reasons
+from belated.service.responses import Health, Readiness
+from belated.service.state import get_state
 
 # Routes that need no token, because their responses contain no data of problems.
 router = APIRouter(tags=["operations"])
-authorized = APIRouter(route_class=AuthorizedRoute, tags=["operations"])
+routes = Routes("operations", "")
 
 
 @router.get("/healthz", response_model=Health)
 async def healthz() -> Response:
     """Return a constant response, which shows that the service is running."""
-    return respond(Health("ok"))
+    return JSONResponse(Health(status="ok"))
 
 
 @router.get(
@@ -35,7 +34,7 @@ async def readyz(request: Request) -> Response:
     `reasons` says why. The result of a write is reused for about two seconds.
     """
     state = get_state(request)
-    outage, host = await state.write_probe.outage(), state.host
+    outage, host = await find_write_outage(state), state.host
     reasons = list_reasons(outage, host)
     readiness = Readiness(
         ready=not reasons,
@@ -45,12 +44,13 @@ async def readyz(request: Request) -> Response:
         plans=host.plans,
         failed=len(host.failures),
     )
-    return respond(readiness, 503 if reasons else 200)
+    return JSONResponse(readiness, 503 if reasons else 200)
 
 
-@authorized.get(
+@routes.add(
+    "GET",
     "/metrics",
-    response_class=Response,
+    "metrics",
     responses={
         200: {
             "description": "Metrics in Prometheus' text format.",
@@ -63,26 +63,19 @@ async def readyz(request: Request) -> Response:
         }
     },
 )
-@require_scope("metrics")
 async def metrics(request: Request) -> Response:
     """Return the metrics of the service in Prometheus' text format.
 
     The metrics of a problem describe its state when this process last folded its events.
     """
     state = get_state(request)
-    text = await state.query_threads.run(_metrics_text, state)
+    text = await state.query_threads.run(generate_latest, state.metrics.registry)
     return Response(text, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
 
 # Monitors often ask with HEAD.
 for path, endpoint in (("/healthz", healthz), ("/readyz", readyz)):
     router.add_api_route(path, endpoint, methods=["HEAD"], include_in_schema=False)
-
-router.routes.extend(authorized.routes)
-
-
-def _metrics_text(state: AppState) -> bytes:
-    return state.metrics.to_text(state.host.plans, state.host.summaries)
 
 
 @router.api_route("/", methods=["GET", "HEAD"], include_in_schema=False)

@@ -2,23 +2,22 @@
 
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
+from fastapi.responses import JSONResponse
 
-from belated.client.wire import Diff, History, Policy, Status, VersionInfo, Versions
 from belated.ledger.problems import Problem
-from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.bodies import respond
+from belated.service.auth import Routes
 from belated.service.errors import ApiError
 from belated.service.policies import policy_changes
+from belated.service.responses import Diff, History, Policy, Status, Versions
 from belated.service.schemas import ProblemName, QueryVersion, Version
-from belated.service.state import AppState, get_state
+from belated.service.state import AppState, get_problem
 from belated.service.status import history_of, status_of
 
-router = APIRouter(prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["policies"])
+routes = Routes("policies", "/v1/problems/{problem}")
 
 # FastAPI cannot infer that the routes with these options read the header If-None-Match.
 POLICY_OPTIONS: Final[dict[str, Any]] = {
-    "response_model": Policy,
     "responses": {304: {"description": "Not modified."}},
     "openapi_extra": {
         "parameters": [
@@ -34,18 +33,15 @@ POLICY_OPTIONS: Final[dict[str, Any]] = {
 }
 
 
-@router.get("/policy", **POLICY_OPTIONS)
-@require_scope("read")
+@routes.add("GET", "/policy", "read", Policy, **POLICY_OPTIONS)
 async def read_policy(problem: ProblemName, request: Request) -> Response:
     """Return the served version of the policy."""
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     served = await state.served(known)
     return await _policy_response(request, state, known, served.version)
 
 
-@router.get("/policy/diff", response_model=Diff)
-@require_scope("read")
+@routes.add("GET", "/policy/diff", "read", Diff)
 async def compare_policies(
     problem: ProblemName,
     request: Request,
@@ -53,51 +49,44 @@ async def compare_policies(
     new: Annotated[QueryVersion, Query(alias="to")],
 ) -> Response:
     """Return the differences between the versions `from` and `to` of the policy."""
-    state = get_state(request)
-    known = await state.problem(problem)
-    before, after = [await state.cache.policy(known.id, version) for version in (old, new)]
+    state, known = await get_problem(request, problem)
+    before, after = [await state.policy(known, version) for version in (old, new)]
     if before is None or after is None:
         raise version_not_found(old if before is None else new)
     changes = await state.query_threads.run(policy_changes, known.spec, before, after)
-    return respond(Diff(old, new, (before.epsilon, after.epsilon), changes))
+    epsilon = (before.epsilon, after.epsilon)
+    return JSONResponse(Diff(old=old, new=new, epsilon=epsilon, changes=changes))
 
 
-@router.get("/policy/{version}", **POLICY_OPTIONS)
-@require_scope("read")
+@routes.add("GET", "/policy/{version}", "read", Policy, **POLICY_OPTIONS)
 async def read_version(problem: ProblemName, version: Version, request: Request) -> Response:
     """Return one version of the policy. A published version never changes."""
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     return await _policy_response(request, state, known, version)
 
 
-@router.get("/versions", response_model=Versions)
-@require_scope("read")
+@routes.add("GET", "/versions", "read", Versions)
 async def list_versions(problem: ProblemName, request: Request) -> Response:
     """Return all versions of the policy, oldest first."""
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     versions = await state.query_threads.run(state.ledger.policies.versions, known.id)
-    return respond(Versions([VersionInfo(**vars(version)) for version in versions]))
+    return JSONResponse({"versions": [vars(version) for version in versions]})
 
 
-@router.get("/status", response_model=Status)
-@require_scope("read")
+@routes.add("GET", "/status", "read", Status)
 async def read_status(problem: ProblemName, request: Request) -> Response:
     """Return the status of a problem.
 
     The status includes the number of episodes in flight, its upper bound psi, the ages of these
     episodes, and the served version.
     """
-    state = get_state(request)
-    known = await state.problem(problem)
+    state, known = await get_problem(request, problem)
     serving = (await state.served(known)).state
     fold = await state.status(known)
-    return respond(status_of(known.name, serving, fold, now=state.ledger.store.now()))
+    return JSONResponse(status_of(known.name, serving, fold, now=state.ledger.store.now()))
 
 
-@router.get("/history", response_model=History)
-@require_scope("read")
+@routes.add("GET", "/history", "read", History)
 async def read_history(problem: ProblemName, request: Request) -> Response:
     """Return the history of a problem: statistics of its episodes by time and by version.
 
@@ -105,8 +94,8 @@ async def read_history(problem: ProblemName, request: Request) -> Response:
     is complete. The statistics by time also contain delays. The statistics by version also contain
     mean returns, that is, means of the sum of rewards of an episode.
     """
-    known = await get_state(request).problem(problem)
-    return respond(history_of(known.name, await get_state(request).status(known)))
+    state, known = await get_problem(request, problem)
+    return JSONResponse(history_of(known.name, await state.status(known)))
 
 
 async def _policy_response(
@@ -116,7 +105,7 @@ async def _policy_response(
 
     Raises ApiError (404) if the version does not exist.
     """
-    document = await state.cache.document(problem, version)
+    document = await state.document(problem, version)
     if document is None:
         raise version_not_found(version)
     headers = {"ETag": document.etag, "Cache-Control": "private, no-cache"}

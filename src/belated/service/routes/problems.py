@@ -4,20 +4,19 @@ import asyncio
 import math
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
-from belated.client.wire import Receipt, ServingState
 from belated.episode import Policy
 from belated.ledger.events import Action, Control, Defined, Published, Recorded
 from belated.ledger.ledger import Ledger
-from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner
-from belated.service.auth import AuthorizedRoute, require_scope
-from belated.service.bodies import check_outcome, outcome_response, parse_body, read_body, respond
-from belated.service.errors import ApiError, error_responses, invalid_value
+from belated.service.auth import Routes
+from belated.service.bodies import check_outcome, outcome_response, parse_body, read_body
+from belated.service.errors import ApiError, invalid_value
 from belated.service.openapi import json_body
+from belated.service.responses import Receipt, ServingState
 from belated.service.schemas import (
     NewProblem,
     Problem,
@@ -26,26 +25,22 @@ from belated.service.schemas import (
     RollBack,
     Shadow,
 )
-from belated.service.state import AppState, get_state
+from belated.service.state import AppState, get_problem, get_state
 from belated.service.status import serving_state
 
-router = APIRouter(prefix="/v1/problems", route_class=AuthorizedRoute, tags=["problems"])
-controls = APIRouter(
-    prefix="/v1/problems/{problem}", route_class=AuthorizedRoute, tags=["controls"]
-)
+routes = Routes("problems", "/v1/problems")
+controls = Routes("controls", "/v1/problems/{problem}")
 
 
-@router.post(
+@routes.add(
+    "POST",
     "",
-    status_code=201,
-    response_model=Problem,
-    responses={
-        200: {"model": Problem, "description": "Already defined in the same way."},
-        **error_responses(409),
-    },
+    "admin",
+    Problem,
+    repeated="Already defined in the same way.",
+    errors=(409,),
     openapi_extra=json_body(NewProblem),
 )
-@require_scope("admin")
 async def define_problem(request: Request) -> Response:
     """Define a problem.
 
@@ -59,13 +54,11 @@ async def define_problem(request: Request) -> Response:
     async with asyncio.timeout(state.settings.slow_timeout_s), state.defining:
         await state.query_threads.run(_check_limits, state, spec)
         outcome = check_outcome((await state.record(Defined(spec)))[0])
-    state.cache.add_problem(LedgerProblem(outcome.seq, spec))
     await state.record(Published(outcome.seq, 1, policy))
     return await run(JSONResponse, spec.body, 201 if isinstance(outcome, Recorded) else 200)
 
 
-@router.get("", response_model=Problems)
-@require_scope("read", all_problems=True)
+@routes.add("GET", "", "read", Problems, all_problems=True)
 async def list_problems(
     request: Request,
     archived: Annotated[bool, Query(description="Whether to include archived problems.")] = False,
@@ -79,12 +72,11 @@ async def list_problems(
     return await state.query_threads.run(_list_problems, state.ledger, archived, only)
 
 
-@router.get("/{problem}", response_model=Problem)
-@require_scope("read")
+@routes.add("GET", "/{problem}", "read", Problem)
 async def read_problem(problem: ProblemName, request: Request) -> Response:
     """Return the definition of a problem."""
-    spec = (await get_state(request).problem(problem)).spec
-    return await get_state(request).query_threads.run(lambda: JSONResponse(spec.body))
+    state, known = await get_problem(request, problem)
+    return await state.query_threads.run(JSONResponse, known.spec.body)
 
 
 def _list_problems(ledger: Ledger, include_archived: bool, only: int | None) -> Response:
@@ -159,38 +151,33 @@ def _count_cells(spec: ProblemSpec) -> int:
     return spec.horizon * len(spec.states) * len(spec.actions)
 
 
-@controls.post("/freeze", response_model=ServingState)
-@require_scope("admin")
+@controls.add("POST", "/freeze", "admin", ServingState)
 async def freeze(problem: ProblemName, request: Request) -> Response:
     """Keep serving the current version, even when newer versions are published."""
     return await _control(request, problem, "freeze")
 
 
-@controls.post("/unfreeze", response_model=ServingState)
-@require_scope("admin")
+@controls.add("POST", "/unfreeze", "admin", ServingState)
 async def unfreeze(problem: ProblemName, request: Request) -> Response:
     """Serve the newest version again, unless shadow mode is on."""
     return await _control(request, problem, "unfreeze")
 
 
-@controls.post("/rollback", response_model=ServingState, openapi_extra=json_body(RollBack))
-@require_scope("admin")
+@controls.add("POST", "/rollback", "admin", ServingState, openapi_extra=json_body(RollBack))
 async def roll_back(problem: ProblemName, request: Request) -> Response:
     """Serve an earlier version until the problem is unfrozen."""
     body = await read_body(request, RollBack)
     return await _control(request, problem, "roll_back", body.version)
 
 
-@controls.post("/shadow", response_model=ServingState, openapi_extra=json_body(Shadow))
-@require_scope("admin")
+@controls.add("POST", "/shadow", "admin", ServingState, openapi_extra=json_body(Shadow))
 async def shadow(problem: ProblemName, request: Request) -> Response:
     """Turn shadow mode on or off. In shadow mode, new versions are published but not served."""
     body = await read_body(request, Shadow)
     return await _control(request, problem, "shadow_on" if body.on else "shadow_off")
 
 
-@controls.post("/archive", response_model=Receipt)
-@require_scope("admin")
+@controls.add("POST", "/archive", "admin", Receipt)
 async def archive(problem: ProblemName, request: Request) -> Response:
     """Archive a problem: no episodes can be opened, and lists omit it.
 
@@ -199,26 +186,23 @@ async def archive(problem: ProblemName, request: Request) -> Response:
     return await _archive(request, problem, "archive")
 
 
-@controls.post("/unarchive", response_model=Receipt)
-@require_scope("admin")
+@controls.add("POST", "/unarchive", "admin", Receipt)
 async def unarchive(problem: ProblemName, request: Request) -> Response:
     """Unarchive a problem: episodes can be opened again, and lists include the problem."""
     return await _archive(request, problem, "unarchive")
 
 
 async def _archive(request: Request, name: str, action: Action) -> Response:
-    problem = await get_state(request).problem(name)
-    event = Control(problem.id, action, by=request.state.caller)
-    [outcome] = await get_state(request).record(event)
-    return respond(outcome_response(check_outcome(outcome))[1])
+    state, problem = await get_problem(request, name)
+    [outcome] = await state.record(Control(problem.id, action, by=request.state.caller))
+    return JSONResponse(outcome_response(check_outcome(outcome))[1])
 
 
 async def _control(
     request: Request, name: str, action: Action, version: int | None = None
 ) -> Response:
-    state = get_state(request)
-    problem = await state.problem(name)
+    state, problem = await get_problem(request, name)
     event = Control(problem.id, action, version, by=request.state.caller)
     check_outcome((await state.record(event))[0])
-    state.cache.forget_served(problem.id)
-    return respond(serving_state((await state.served(problem)).state))
+    state.forget_served(problem)
+    return JSONResponse(serving_state((await state.served(problem)).state))

@@ -2,13 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import pytest
 
-import ledger_samples as samples
-from belated.ledger import Ledger
-from belated.service.caches import BatchedLookup, BoundedDict, LedgerCache, SingleFlightCache
+from belated.service.state import SingleFlightCache
 
 
 class Source:
@@ -47,19 +44,6 @@ def test_callers_of_the_same_key_share_one_lookup() -> None:
         assert await asyncio.gather(*waiting) == [1] * 6
         assert await cache.get("a", source) == 1
         assert source.lookups == 1
-
-    run(test)
-
-
-def test_keys_are_looked_up_independently() -> None:
-    async def test() -> None:
-        cache: SingleFlightCache[str, int] = SingleFlightCache()
-        held, free = Source(), Source()
-        waiting = asyncio.create_task(cache.get("a", held))
-        free.release.release()
-        assert await cache.get("b", free) == 1
-        held.release.release()
-        assert await waiting == 1
 
     run(test)
 
@@ -177,92 +161,3 @@ def test_the_least_recently_used_value_is_evicted() -> None:
         assert [await cache.get(key, source) for key in "acb"] == [10, 30, 1]
 
     run(test)
-
-
-def test_a_bounded_dict_drops_the_item_at_the_front() -> None:
-    items: BoundedDict[str, int] = BoundedDict(2)
-    for number, key in enumerate("abac"):
-        items[key] = number
-    assert dict(items) == {"b": 1, "c": 3}
-
-
-class Database:
-    """Database that answers once it is released."""
-
-    def __init__(self) -> None:
-        self.asked: list[list[str]] = []
-        self.go = asyncio.Semaphore(0)
-
-    async def look_up(self, keys: list[str]) -> dict[str, int]:
-        self.asked.append(keys)
-        await self.go.acquire()
-        if "broken" in keys:
-            raise OSError("lost")
-        return {key: len(key) for key in keys if key != "nobody"}
-
-
-def test_keys_requested_during_a_query_share_the_next() -> None:
-    async def go() -> None:
-        database = Database()
-        lookup = BatchedLookup(database.look_up)
-        first = asyncio.create_task(lookup.get("a"))
-        await asyncio.sleep(0.001)
-        rest = [asyncio.create_task(lookup.get(key)) for key in ("bb", "nobody", "bb")]
-        await asyncio.sleep(0.001)
-        assert database.asked == [["a"]]
-        database.go.release()
-        assert await first == 1
-        database.go.release()
-        assert [await task for task in rest] == [2, None, 2]
-        assert database.asked == [["a"], ["bb", "nobody"]]
-
-    asyncio.run(go())
-
-
-def test_a_failed_query_affects_only_its_own_callers() -> None:
-    async def go() -> None:
-        database = Database()
-        lookup = BatchedLookup(database.look_up)
-        database.go.release()
-        with pytest.raises(OSError, match="lost"):
-            await lookup.get("broken")
-        database.go.release()
-        assert await lookup.get("a") == 1
-
-    asyncio.run(go())
-
-
-def test_a_cancelled_caller_of_a_batched_lookup_does_not_affect_others() -> None:
-    async def go() -> None:
-        database = Database()
-        lookup = BatchedLookup(database.look_up)
-        one, other = [asyncio.create_task(lookup.get("a")) for _ in range(2)]
-        await asyncio.sleep(0.001)
-        one.cancel()
-        await asyncio.sleep(0.001)
-        database.go.release()
-        assert await other == 1
-
-    asyncio.run(go())
-
-
-def test_a_version_is_serialized_once(ledger: Ledger) -> None:
-    problem = ledger.problem(samples.defined(ledger))
-    assert problem is not None
-    done: list[str] = []
-
-    async def run_in_thread(do: Callable[..., Any], *given: Any) -> Any:
-        done.append(do.__name__)
-        await asyncio.sleep(0)
-        return do(*given)
-
-    async def go() -> None:
-        document = LedgerCache(ledger, run_in_thread, ttl_s=2.0).document
-        documents = await asyncio.gather(*(document(problem, 1) for _ in range(5)))
-        assert len(set(documents)) == 1
-        assert documents[0] is not None
-        assert await document(problem, 2) is None
-        assert await document(problem, 1) == documents[0]
-        assert done == ["policy", "of", "policy"]
-
-    asyncio.run(go())
