@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.figures.panels import regret_figure
+from belated.figures.panels import panel_figure
 from belated.figures.report import Section, Table, citation, write_report
 from belated.sweep.bands import Band
 
@@ -48,7 +48,7 @@ def line(*values):
 @pytest.fixture(scope="module")
 def figures():
     panels = {"Constant": {"Active": line(0, 1)}, "Uniform": {"Active": line(0, 2)}}
-    return {f"figure-{i}": regret_figure(panels, title=f"Figure {i}") for i in range(3)}
+    return {f"figure-{i}": panel_figure(panels, title=f"Figure {i}") for i in range(3)}
 
 
 def sections(figures):
@@ -84,7 +84,7 @@ def test_all_figures_stand_in_the_page(text, figures):
 
 def test_a_figure_with_lines_cut_off_is_shown_in_full_on_demand(tmp_path):
     panels = {"": {"One": line(0, 1), "Two": line(0, 1.1), "Outlier": line(0, 90)}}
-    cut = regret_figure(panels, title="Cut")
+    cut = panel_figure(panels, title="Cut")
     path = write_report(tmp_path / "cut.html", title="", sections=[Section("", figures={"a": cut})])
     page = Page(path.read_text(encoding="utf-8"))
     assert drawings(page) == [cut.svg(), cut.svg(full=True)]
@@ -135,7 +135,7 @@ def test_words_that_look_like_markup_stay_words(tmp_path):
             Section(
                 EVIL,
                 text=EVIL,
-                figures={"evil": regret_figure(panels, title=EVIL, command=EVIL)},
+                figures={"evil": panel_figure(panels, title=EVIL, command=EVIL)},
                 tables=[Table(EVIL, (EVIL,), [(EVIL,)])],
                 facts={EVIL: EVIL},
                 code=EVIL,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Literal, overload
+from typing import Any, Final, Literal
 
 import matplotlib
 import numpy as np
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from belated.check import check_choice
 from belated.episode import Policy
-from belated.exact.values import optimal_table
-from belated.figures import policies, studies, worlds
+from belated.figures import studies
 from belated.figures.names import (
     base_name,
     delay_name,
@@ -22,20 +21,20 @@ from belated.figures.names import (
     updater_name,
     world_name,
 )
-from belated.figures.panels import PanelFigure
+from belated.figures.panels import LEGEND_TITLE, X_LABELS, PanelFigure
+from belated.figures.policies import draw_policy
 from belated.figures.styles import (
     DASHES,
-    LEGEND_TITLE,
     PALETTE,
     RC_PARAMS,
     LineStyle,
+    figure_of,
     line_styles,
     new_axes,
-    plot_lines,
     two_way_styles,
 )
+from belated.figures.worlds import draw_world
 from belated.mdp.model import MDP
-from belated.mdp.worlds import Layout
 from belated.simulation.run import Run
 from belated.sweep.bands import Columns, band
 from belated.sweep.results import PARTS, Results, varied
@@ -47,66 +46,17 @@ RUN_PARTS: Final = ("base", "updater", "delay", "world")
 
 X = Literal["episode", "mean_delay", "states", "horizon"]
 
-X_LABELS: Final[Mapping[str, str]] = {
-    "episode": "Episode",
-    "mean_delay": "Expected delay E[τ]",
-    "states": "Number of states S",
-    "horizon": "Horizon H",
-}
-"""Map from each column that can be on the x axis to the label of the axis."""
-
 MAX_LINES: Final = len(PALETTE) * len(DASHES)
 """Maximum number of lines that can be distinguished by their colours and dashes."""
 
 
-@overload
-def plot(shown: Runs | Mapping[str, Runs], *, ax: Axes | None = None, title: str = "") -> Axes: ...
-
-
-@overload
 def plot(
-    shown: Results,
+    shown: Runs | Mapping[str, Runs] | Results | MDP | Policy,
     *,
     ax: Axes | None = None,
     title: str = "",
-    x: X = "episode",
-    color: str | None = None,
-    facet: None = None,
-    **where: Any,
-) -> Axes: ...
-
-
-@overload
-def plot(
-    shown: Results,
-    *,
-    ax: Axes | None = None,
-    title: str = "",
-    x: X = "episode",
-    color: str | None = None,
-    facet: str | Sequence[str],
-    **where: Any,
-) -> NDArray[Any]: ...
-
-
-@overload
-def plot(
-    shown: MDP,
-    *,
-    ax: Axes | None = None,
-    title: str = "",
-    layout: Layout | None = None,
-    actions: Sequence[str] = (),
-) -> Axes: ...
-
-
-@overload
-def plot(
-    shown: Policy, *, ax: Axes | None = None, title: str = "", actions: Sequence[str] = ()
-) -> Axes: ...
-
-
-def plot(shown: Any, *, ax: Axes | None = None, title: str = "", **options: Any) -> Any:
+    **options: Any,
+) -> Any:
     """Draw runs, results, a world or a policy, and return the axes.
 
     Lines are means over runs, and bands contain the central 95 % of the runs.
@@ -139,10 +89,8 @@ def plot(shown: Any, *, ax: Axes | None = None, title: str = "", **options: Any)
     with project_style():
         if isinstance(shown, Results):
             return plot_results(shown, ax, title, **options)
-        if isinstance(shown, MDP):
-            return plot_world(shown, ax, title, **options)
-        if isinstance(shown, Policy):
-            return plot_policy(shown, ax, title, **options)
+        if isinstance(shown, MDP | Policy):
+            return plot_picture(shown, ax, title, **options)
         return plot_runs(shown, ax, title, **options)
 
 
@@ -182,13 +130,12 @@ def plot_runs(shown: Runs | Mapping[str, Runs], ax: Axes | None, title: str) -> 
         raise ValueError("runs must hold at least one run, got none.")
     lines = {label: band(runs) for label, runs in groups.items()}
     shared = [name for name in RUN_PARTS[:-1] if len({getattr(run, name) for run in every}) == 1]
-    return plot_lines(
-        lines,
-        styles,
-        ax,
+    figure = PanelFigure(
+        panels={"": lines},
+        styles=styles,
         title=title or title_of([part_names(every[0])[name] for name in shared]),
-        legend_title=LEGEND_TITLE if len(every) > len(groups) else "",
     )
+    return figure.draw_on(ax, legend_title=LEGEND_TITLE if len(every) > len(groups) else "")
 
 
 def listed(runs: Runs) -> list[Run]:
@@ -245,24 +192,15 @@ def group_runs(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], dict[str, Lin
     return groups, two_way_styles(ways.values())
 
 
-def plot_world(
-    world: MDP,
-    ax: Axes | None,
-    title: str,
-    *,
-    layout: Layout | None = None,
-    actions: Sequence[str] = (),
-) -> Axes:
-    """Draw a world; see `MDP.plot`.
+def plot_picture(shown: MDP | Policy, ax: Axes | None, title: str, **options: Any) -> Axes:
+    """Draw a world or a policy, and return the axes.
 
     Parameters
     ----------
-    world : MDP
-        World to draw.
-    ax, title
+    shown, ax, title
         As in `plot`.
-    layout, actions
-        As in `MDP.plot`.
+    **options
+        Further arguments of `MDP.plot` or `Policy.plot`.
 
     Returns
     -------
@@ -270,44 +208,13 @@ def plot_world(
         The axes.
     """
     axes = ax or new_axes()
-    chosen = layout or worlds.find_layout(world)
-    if chosen is None:
-        policies.draw_values(axes, optimal_table(world)[:-1])
+    if isinstance(shown, MDP):
+        size_in = draw_world(axes, shown, **options)
     else:
-        worlds.draw_states(axes, world, layout=chosen, actions=actions)
-    axes.set_title(title, loc="left")
-    if ax is None and chosen is None:
-        policies.fit_figure(axes, world.shape.states, world.shape.horizon)
-    elif ax is None:
-        worlds.fit_figure(axes)
-    return axes
-
-
-def plot_policy(
-    policy: Policy, ax: Axes | None, title: str, *, actions: Sequence[str] = ()
-) -> Axes:
-    """Draw the actions of a policy; see `Policy.plot`.
-
-    Parameters
-    ----------
-    policy : Policy
-        Policy to draw.
-    ax, title
-        As in `plot`.
-    actions : Sequence[str]
-        Names of the actions. If empty, the actions are numbered.
-
-    Returns
-    -------
-    Axes
-        The axes.
-    """
-    axes = ax or new_axes()
-    policies.draw_policy(axes, policy, actions=actions)
+        size_in = draw_policy(axes, shown, **options)
     axes.set_title(title, loc="left")
     if ax is None:
-        H, S = policy.actions.shape
-        policies.fit_figure(axes, S, H)
+        figure_of(axes).set_size_inches(size_in)
     return axes
 
 
@@ -350,40 +257,20 @@ def plot_results(
     lines = studies.labels(runs, columns)
     check_number_of_lines(runs, columns, lines)
     by_facet = studies.labels(runs, facets)
-    if x == "episode":
-        panels = studies.episode_panels(runs, results.curves, by_facet, lines)
-    else:
-        panels = studies.final_panels(runs, x, by_facet, lines)
+    panels = studies.panels_of(runs, results.curves, x, by_facet, lines)
     shared = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
     title = title or title_of([readable(name, runs[name][0]) for name in shared])
     styles = two_way_styles(
         zip(lines, runs[columns[0]], studies.labels(runs, columns[1:]), strict=True)
     )
-    y = "Cumulative regret" if x == "episode" else "Final regret"
-    if facets:
-        from matplotlib import pyplot
-
-        figure = PanelFigure(
-            panels=panels,
-            styles=styles,
-            title=title,
-            x=X_LABELS[x],
-            y=y,
-            x_ticks=3 if x == "episode" else 6,
-            markers=x != "episode",
-            share_y="world" not in facets,
-        )
-        return np.array(figure.draw(make=pyplot.figure).axes, object)
-    return plot_lines(
-        panels[""],
-        styles,
-        ax,
-        title=title,
-        x=X_LABELS[x],
-        y=y,
-        markers=x != "episode",
-        legend_title=LEGEND_TITLE,
+    figure = PanelFigure(
+        panels=panels, styles=styles, title=title, x=x, share_y="world" not in facets
     )
+    if not facets:
+        return figure.draw_on(ax)
+    from matplotlib import pyplot
+
+    return np.array(figure.draw(make=pyplot.figure).axes, object)
 
 
 def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """Colours, line styles, lines with bands, legends and file output, shared by all figures."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
@@ -8,9 +8,8 @@ from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
+from matplotlib.ticker import StrMethodFormatter
 
-from belated.figures.names import wrap
 from belated.sweep.bands import Band
 
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -87,19 +86,11 @@ LEGEND_CHAR_IN: Final = 0.068
 `LEGEND_HANDLE_IN` is the width of the line and the margins of the legend.
 """
 
-TITLE_LINE_CHARS: Final = 56
-"""Maximum number of characters in a line of a title."""
-
-LEGEND_LOCATION: Final = "outside right upper"
-"""Matplotlib location of a legend: to the right of the axes, where it covers no line."""
-
 MAX_LEGEND_SHARE: Final = 0.7
 """Maximum fraction of the height of the axes that is reserved for a legend above the lines."""
 
 LEGEND_MARGIN: Final = 0.06
 """Distance between the lines and the legend above them, as a fraction of the height of the axes."""
-
-LEGEND_TITLE: Final = "Mean and central 95%\nof runs"
 
 
 @dataclass(frozen=True)
@@ -187,61 +178,6 @@ def new_axes(labels: Collection[str] = ()) -> Axes:
         width += LEGEND_HANDLE_IN + LEGEND_CHAR_IN * max(map(len, labels))
     size = max(width, MIN_WIDTH_IN), height
     return pyplot.figure(figsize=size, layout="constrained").add_subplot()
-
-
-def plot_lines(
-    lines: Mapping[str, Band],
-    styles: Mapping[str, LineStyle],
-    ax: Axes | None,
-    *,
-    title: str = "",
-    legend_title: str = "",
-    x: str = "Episode",
-    y: str = "Cumulative regret",
-    markers: bool = False,
-) -> Axes:
-    """Draw lines with bands on given axes or in a new figure, with a legend that covers no line.
-
-    The legend is omitted if there is only one line.
-
-    Parameters
-    ----------
-    lines : Mapping[str, Band]
-        Map from the label of a line to its band.
-    styles : Mapping[str, LineStyle]
-        Map from the label of a line to its style, in the order of the legend.
-    ax : Axes or None
-        Axes to draw on; None for a new figure.
-    title : str
-        Title of the axes. Long titles are wrapped.
-    legend_title : str
-        Title of the legend.
-    x, y : str
-        Axis labels. Both axes start at zero.
-    markers : bool
-        Whether to draw a marker at each point, and to extend the x axis so that no marker is cut.
-
-    Returns
-    -------
-    Axes
-        The axes.
-    """
-    axes = ax or new_axes(lines)
-    axes.set_title(wrap(title, TITLE_LINE_CHARS), loc="left")
-    for name in styles:
-        if name in lines:
-            draw_band(axes, lines[name], styles[name], label=name, markers=markers)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    start_at_zero(axes)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
-    if markers:
-        leave_room_for_markers(axes, lines.values())
-    if len(lines) > 1 and ax is None:
-        figure_of(axes).legend(loc=LEGEND_LOCATION, title=legend_title, alignment="left")
-    elif len(lines) > 1:
-        add_legend_above(axes, title=legend_title.replace("\n", " "))
-    return axes
 
 
 def add_legend_above(axes: Axes, *, title: str) -> None:

@@ -10,9 +10,10 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.figures.panels import PanelFigure, delay_figure, regret_figure
+from belated.figures.panels import PanelFigure, panel_figure
 from belated.figures.report import Section, citation, write_report
-from belated.figures.studies import episode_panels, final_panels, repeat_undelayed, take
+from belated.figures.studies import panels_of, repeat_undelayed, take
+from belated.figures.styles import LAW_PALETTE
 from belated.papers.howson2021.claims import all_claims
 from belated.papers.howson2021.claims.verdict import Verdict
 from belated.papers.howson2021.grid import (
@@ -121,8 +122,8 @@ class PaperReport:
         shown = {(world, updater): name for updater, name in LEARNERS.items()}
         shown[world + PAID_RIGHT_SUFFIX, "explicit"] = paid_right
         runs, lines = self._select(shown, figure.mean)
-        found = episode_panels(runs, self.results.curves, _law_titles(runs), lines)
-        return regret_figure(
+        found = panels_of(runs, self.results.curves, "episode", _law_titles(runs), lines)
+        return panel_figure(
             {law.capitalize(): found.get(law.capitalize(), {}) for law in LAWS},
             title=figure.title,
             command=self.command,
@@ -138,18 +139,21 @@ class PaperReport:
         shown = {(world, updater): name for updater, name in DELAY_FIGURE_LEARNERS.items()}
         chosen, names = self._select(shown)
         runs = repeat_undelayed({**chosen, "learner": names})
-        found = final_panels(runs, "mean_delay", runs["learner"], _law_titles(runs))
+        curves = self.results.curves
+        found = panels_of(runs, curves, "mean_delay", runs["learner"], _law_titles(runs))
         points: dict[str, dict[str, dict[float, float]]] = {}
         if any(row.comparable for row in self.comparisons if row.states == figure.states):
             for (states, updater, law, mean), value in PUBLISHED.items():
                 if states == figure.states:
                     lines = points.setdefault(DELAY_FIGURE_LEARNERS[updater], {})
                     lines.setdefault(law.capitalize(), {})[mean] = value
-        return delay_figure(
+        return panel_figure(
             {name: found.get(name, {}) for name in DELAY_FIGURE_LEARNERS.values()},
             title=figure.title,
             command=self.command,
+            x="mean_delay",
             order=[law.capitalize() for law in LAWS],
+            palette=LAW_PALETTE,
             published=points,
         )
 
