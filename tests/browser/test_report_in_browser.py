@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from belated.figures.panels import panel_figure
-from belated.figures.report import Section, citation, write_report
+from belated.figures.report import Section, write_report
 from belated.sweep.bands import Band
 from browser.chromium import CHROMIUM, chromium
 
@@ -30,7 +30,7 @@ def test_every_figure_is_drawn_and_the_console_is_empty(tmp_path: Path) -> None:
         "regret": panel_figure({"Constant": lines, "Poisson": lines}, title="Regret"),
         "delay": panel_figure({"Active": lines}, x="mean_delay", title="Delay"),
     }
-    sections = [Section("Figures", figures=figures), citation()]
+    sections = [Section("Figures", figures=figures)]
     path = write_report(tmp_path / "report.html", title="A <report>", sections=sections)
     with chromium(tmp_path / "profile") as tab:
         tab.goto(path.as_uri())

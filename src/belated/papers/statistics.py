@@ -5,6 +5,7 @@ quantity. The bootstrap resamples whole rows, so that comparisons of columns are
 """
 
 import math
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -65,6 +66,19 @@ def resample_weights(seeds: int) -> Floats:
     weights = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES) / seeds
     weights.flags.writeable = False
     return weights
+
+
+def align(columns: Sequence[Mapping[int, ArrayLike]]) -> Floats | None:
+    """Return a table of quantities, with a row for each seed that all `columns` have in common.
+
+    `columns` contains, for each quantity, a map from seeds to values, which may be arrays. The
+    shape of the result is (seeds, columns, ...). Return None if there are fewer than `MIN_SEEDS`
+    common seeds.
+    """
+    shared = sorted(set.intersection(*map(set, columns)))
+    if len(shared) < MIN_SEEDS:
+        return None
+    return np.array([[column[seed] for column in columns] for seed in shared])
 
 
 def resample_means(table: Floats) -> Floats:

@@ -136,6 +136,16 @@ class Figure:
     mean: int | None  # expected delay in episodes; None in a figure of delay dependence
 
     @property
+    def updaters(self) -> tuple[str, ...]:
+        """Updaters in the figure; those of delay dependence do not show explicit exploration."""
+        return PROPOSED_UPDATERS if self.mean is None else tuple(LEARNERS)
+
+    @property
+    def file_name(self) -> str:
+        """Name of the files of the figure, without suffix."""
+        return f"{self.number:02}-{self.name}"
+
+    @property
     def published_number(self) -> int:
         """Number of the figure in the paper.
 

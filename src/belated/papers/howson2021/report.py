@@ -1,17 +1,16 @@
 """Figures, comparison with the published numbers, and HTML report of a reproduction."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from belated.figures.panels import PanelFigure, panel_figure
-from belated.figures.report import Section, citation, write_report
+from belated.figures.report import Section, write_report
 from belated.figures.studies import panels_of, repeat_undelayed, take
 from belated.figures.styles import LAW_PALETTE
 from belated.papers.howson2021.claims import all_claims
@@ -26,53 +25,14 @@ from belated.papers.howson2021.grid import (
 from belated.papers.howson2021.measurements import Measurements
 from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, find_errors
 from belated.papers.howson2021.tables import (
-    CLAIM_RULE,
-    SHAPE_TEXT,
+    TEXTS,
     claim_tables,
     comparison_tables,
     figure_table,
     shape_table,
 )
-from belated.sweep.bands import Columns
+from belated.sweep.bands import Columns, Points
 from belated.sweep.results import Results
-
-TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduced"
-
-DELAY_FIGURE_LEARNERS: Final = {
-    updater: name for updater, name in LEARNERS.items() if updater != "explicit"
-}
-"""Map from each updater in the paper's figures of delay dependence to its name in them.
-
-These figures do not show explicit exploration.
-"""
-
-VARIANT_TEXTS: Final = {
-    "figures": (
-        "The base is a variant of UCBVI-BF that was found by search to fit the published curves: "
-        "counts pooled over the steps, no clipping, a constant in place of the logarithm. It "
-        "describes the figures and carries no guarantee. Explicit exploration runs on both chains: "
-        "on chain-S, where it is compared with the other learners, and on chain-S-right, whose "
-        "last state gives a reward only for the action right, where it is compared with the "
-        "published plateaus. All other learners run on chain-S."
-    ),
-    "calibrated": (
-        "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
-        "two-term Bernstein bonus, scaled for each chain to the smallest value at which optimism "
-        "held in at least 95 % of calibration runs without delay."
-    ),
-    "calibrated-with-delay": (
-        "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
-        "two-term Bernstein bonus, scaled for each chain and each delay to the smallest value at "
-        "which optimism held in at least 98 of 100 calibration runs of active updating with this "
-        "delay. This is what we recommend."
-    ),
-    "literal": (
-        "The base is UCBVI-BF with the published constants and counts for each step. Optimism is "
-        "proved for these constants only without delay, with pooled counts and monotone values. At "
-        "these numbers of episodes the base hardly learns."
-    ),
-}
-"""Map from each variant of the base to the paragraph of the report that describes it."""
 
 
 @dataclass(frozen=True)
@@ -114,76 +74,72 @@ class PaperReport:
         return cls(results, runs, variant, command, comparisons, verdicts)
 
     def describe(self, figure: Figure) -> PanelFigure:
-        """Return the panels, lines and labels of `figure`."""
-        if figure.mean is None:
-            return self._delay_figure(figure)
-        world = f"chain-{figure.states}"
-        paid_right = f"{LEARNERS['explicit']}, {world}{PAID_RIGHT_SUFFIX}"
-        shown = {(world, updater): name for updater, name in LEARNERS.items()}
-        shown[world + PAID_RIGHT_SUFFIX, "explicit"] = paid_right
-        runs, lines = self._select(shown, figure.mean)
-        found = panels_of(runs, self.results.curves, "episode", _law_titles(runs), lines)
-        return panel_figure(
-            {law.capitalize(): found.get(law.capitalize(), {}) for law in LAWS},
-            title=figure.title,
-            command=self.command,
-            order=[*LEARNERS.values(), *([paid_right] if paid_right in lines else [])],
-        )
+        """Return the panels, lines and labels of `figure`.
 
-    def _delay_figure(self, figure: Figure) -> PanelFigure:
-        """Return the panels of `figure`, which shows delay dependence, with the published values.
-
-        There is a panel for each learner, with a line for each law.
+        A figure of cumulative regret has a panel for each law, with a line for each learner. A
+        figure of delay dependence has a panel for each learner but explicit exploration, with a
+        line for each law, and the published values.
         """
-        world = f"chain-{figure.states}"
-        shown = {(world, updater): name for updater, name in DELAY_FIGURE_LEARNERS.items()}
-        chosen, names = self._select(shown)
-        runs = repeat_undelayed({**chosen, "learner": names})
+        names = {updater: LEARNERS[updater] for updater in figure.updaters}
+        shown = {(f"chain-{figure.states}", updater): name for updater, name in names.items()}
+        if figure.mean is not None:
+            right = f"chain-{figure.states}{PAID_RIGHT_SUFFIX}"
+            shown[right, "explicit"] = f"{LEARNERS['explicit']}, {right}"
+        runs = self._select(figure, shown)
+        lines = np.array([shown[pair] for pair in _pairs(runs)], object)
+        titles = np.array([law.capitalize() for law in runs["law"]], object)
+        laws = [law.capitalize() for law in LAWS]
         curves = self.results.curves
-        found = panels_of(runs, curves, "mean_delay", runs["learner"], _law_titles(runs))
-        points: dict[str, dict[str, dict[float, float]]] = {}
-        if any(row.comparable for row in self.comparisons if row.states == figure.states):
-            for (states, updater, law, mean), value in PUBLISHED.items():
-                if states == figure.states:
-                    lines = points.setdefault(DELAY_FIGURE_LEARNERS[updater], {})
-                    lines.setdefault(law.capitalize(), {})[mean] = value
+        options: dict[str, Any] = {"title": figure.title, "command": self.command}
+        if figure.mean is not None:
+            found = panels_of(runs, curves, "episode", titles, lines)
+            order = [name for name in shown.values() if name in names.values() or name in lines]
+            return panel_figure({law: found.get(law, {}) for law in laws}, order=order, **options)
+        found = panels_of(runs, curves, "mean_delay", lines, titles)
         return panel_figure(
-            {name: found.get(name, {}) for name in DELAY_FIGURE_LEARNERS.values()},
-            title=figure.title,
-            command=self.command,
+            {name: found.get(name, {}) for name in names.values()},
             x="mean_delay",
-            order=[law.capitalize() for law in LAWS],
+            order=laws,
             palette=LAW_PALETTE,
-            published=points,
+            published=self._published_points(figure.states),
+            **options,
         )
 
-    def _select(
-        self, shown: Mapping[tuple[str, str], str], mean: float | None = None
-    ) -> tuple[Columns, NDArray[Any]]:
-        """Return the runs to show under the paper's laws, and the label of the line of each.
+    def _select(self, figure: Figure, shown: Collection[tuple[str, str]]) -> Columns:
+        """Return the runs that `figure` shows, with those without delay repeated for each law.
 
-        `shown` maps pairs of a world and an updater to labels. If `mean` is given, only runs with
-        this expected delay are returned.
+        `shown` contains pairs of a world and an updater.
         """
-        pairs = list(zip(self.runs["world"], self.runs["updater"], strict=True))
         kept = np.isin(self.runs["law"].astype(str), LAWS) & (self.runs["base"] == self.variant)
-        kept &= np.array([pair in shown for pair in pairs])
-        if mean is not None:
-            kept &= self.runs["mean_delay"] == mean
-        rows = np.flatnonzero(kept)
-        return take(self.runs, rows), np.array([shown[pairs[row]] for row in rows], object)
+        kept &= np.array([pair in shown for pair in _pairs(self.runs)])
+        if figure.mean is not None:
+            kept &= self.runs["mean_delay"] == figure.mean
+        runs = take(self.runs, np.flatnonzero(kept))
+        return runs if figure.mean is not None else repeat_undelayed(runs)
+
+    def _published_points(self, chain: int) -> Points:
+        """Return the published final regrets on the chain of `chain` states.
+
+        There are none if our runs have another number of episodes.
+        """
+        points: dict[str, dict[str, dict[float, float]]] = {}
+        if any(row.comparable for row in self.comparisons if row.states == chain):
+            for (states, updater, law, mean), value in PUBLISHED.items():
+                if states == chain:
+                    lines = points.setdefault(LEARNERS[updater], {})
+                    lines.setdefault(law.capitalize(), {})[mean] = value
+        return points
 
     def draw(self, figure: Figure, folder: Path) -> list[Path]:
         """Draw `figure` as PDF and PNG in `folder`, and return the paths of both files."""
-        path = folder / f"{figure.number:02}-{figure.name}"
-        return self.describe(figure).save(path)
+        return self.describe(figure).save(folder / figure.file_name)
 
     def write(self, path: Path) -> Path:
         """Write the HTML report to the file `path`, and return the path."""
         return write_report(
             path,
-            title=TITLE,
-            text=VARIANT_TEXTS[self.variant],
+            title=TEXTS["title"],
+            text=TEXTS["variants"][self.variant],
             sections=[
                 Section(
                     "Figures",
@@ -192,15 +148,14 @@ class PaperReport:
                 ),
                 Section(
                     "Published and ours",
-                    text=f"{self.agreement()}\n\n{SHAPE_TEXT}",
+                    text=f"{self.agreement()}\n\n{TEXTS['shapes']}",
                     tables=[
                         *comparison_tables(self.comparisons, self.variant),
                         *shape_table(self.comparisons, self.variant),
                     ],
                 ),
-                Section("Claims", text=CLAIM_RULE, tables=claim_tables(self.verdicts)),
+                Section("Claims", text=TEXTS["claims"], tables=claim_tables(self.verdicts)),
                 Section("Provenance", facts=self.facts()),
-                citation(),
             ],
         )
 
@@ -258,5 +213,6 @@ class PaperReport:
         }
 
 
-def _law_titles(runs: Columns) -> NDArray[Any]:
-    return np.array([law.capitalize() for law in runs["law"]], object)
+def _pairs(runs: Columns) -> list[tuple[str, str]]:
+    """Return the world and the updater of each run."""
+    return list(zip(runs["world"], runs["updater"], strict=True))

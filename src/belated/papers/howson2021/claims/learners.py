@@ -5,7 +5,7 @@ A condition is tested only if all updaters that the claim mentions have runs und
 with at least five common seeds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Final
@@ -15,6 +15,7 @@ import numpy as np
 from belated.papers.howson2021.claims.verdict import (
     Detail,
     Numbers,
+    PValues,
     Tested,
     all_hold,
     all_positive,
@@ -51,13 +52,29 @@ CONVERGED: Final = 0.01
 """Regret per episode, as a fraction of V*, below which a learner is regarded as converged."""
 
 
-def _differences(learner: str, gaps: dict[str, Interval]) -> Numbers:
-    """Return the intervals `gaps` with labels such as "Lazy, α = 1 - Active".
+def _compare_regret(
+    evidence: Evidence,
+    conditions: Sequence[Condition],
+    reference: str,
+    others: Sequence[str],
+    holds: Callable[[Interval, float, int], PValues],
+) -> Iterator[Tested]:
+    """Test for each condition the regret of all `others` minus that of the updater `reference`.
 
-    `gaps` maps each updater to the confidence interval of its regret minus the regret of `learner`.
-    `learner` is the name of a learner in figures, such as "Active".
+    Without delay, explicit exploration is omitted, because it equals active updating there. `holds`
+    is `is_above` if all differences shall be positive, and `is_below` if they shall be negative.
     """
-    return tuple((f"{LEARNERS[other]} - {learner}", gap) for other, gap in gaps.items())
+    for condition in conditions:
+        compared = [one for one in others if condition.mean > 0 or one != "explicit"]
+        table = evidence.table([(condition, one) for one in (reference, *compared)])
+        if table is None:
+            continue
+        gaps = [mean_interval(column - table[:, 0]) for column in table.T[1:]]
+        numbers = tuple(
+            (f"{LEARNERS[one]} - {LEARNERS[reference]}", gap)
+            for one, gap in zip(compared, gaps, strict=True)
+        )
+        yield Tested(str(condition), all_hold(holds(gap, 0, len(table)) for gap in gaps), numbers)
 
 
 def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
@@ -101,12 +118,8 @@ def _active_is_best(evidence: Evidence) -> Iterator[Tested]:
     """The claim holds in a setting if every other learner has more regret than active updating on
     the same chain. In settings without delay, explicit exploration is omitted, because it equals
     active updating there."""
-    for condition in evidence.conditions():
-        others = (*PROPOSED_UPDATERS[1:], *(["explicit"] if condition.mean > 0 else []))
-        gaps, seeds = evidence.differences(condition, others, "active")
-        if gaps:
-            test = all_hold(is_above(gap, 0, seeds) for gap in gaps.values())
-            yield Tested(str(condition), test, _differences("Active", gaps))
+    others = (*PROPOSED_UPDATERS[1:], "explicit")
+    return _compare_regret(evidence, evidence.conditions(), "active", others, is_above)
 
 
 def _summarize_margins(details: Sequence[Detail], *, margin: float) -> Numbers:
@@ -207,11 +220,8 @@ def _beat_explicit(evidence: Evidence) -> Iterator[Tested]:
     """The claim holds in a setting if active updating, and lazy updating with each α, have less
     regret than explicit exploration on the same chain. Settings without delay are omitted, because
     explicit exploration equals active updating there."""
-    for condition in evidence.conditions(delayed=True):
-        gaps, seeds = evidence.differences(condition, PROPOSED_UPDATERS, "explicit")
-        if gaps:
-            test = all_hold(is_below(gap, 0, seeds) for gap in gaps.values())
-            yield Tested(str(condition), test, _differences(LEARNERS["explicit"], gaps))
+    delayed = evidence.conditions(delayed=True)
+    return _compare_regret(evidence, delayed, "explicit", PROPOSED_UPDATERS, is_below)
 
 
 @claim(
@@ -266,32 +276,26 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Tested]:
         explicit = evidence.groups.get((condition, "explicit"))
         if explicit is None:
             continue
-        ends = {
-            int(seed): int(end)
-            for seed, end in zip(explicit["seed"], explicit["last_explored"], strict=True)
-            if end > 0
-        }
-        rates = {}
+        last_explored = zip(explicit["seed"].tolist(), explicit["last_explored"], strict=True)
+        ends = {seed: int(end) for seed, end in last_explored if end > 0}
+        tests, rates = [], []
         for updater in PROPOSED_UPDATERS:
             if (condition, updater) not in evidence.groups:
                 continue
             found = [
-                (
-                    interpolate_regret(at, regret, ends[seed])
-                    - interpolate_regret(at, regret, 0.9 * ends[seed])
-                )
+                np.diff(interpolate_regret(at, regret, [0.9 * ends[seed], ends[seed]]))[0]
                 / (0.1 * ends[seed])
                 for seed, at, regret in evidence.curves((condition, updater))
                 if seed in ends
             ]
             if len(found) >= MIN_SEEDS:
                 rate = mean_interval(np.array(found) / optimal_chain_value(condition.states))
-                rates[updater] = rate, len(found)
+                tests.append(is_below(rate, CONVERGED, len(found)))
+                rates.append((f"{LEARNERS[updater]}: regret / V*", rate))
         if rates:
-            test = any_holds(is_below(rate, CONVERGED, seeds) for rate, seeds in rates.values())
             last = float(np.median(list(ends.values())))
-            labelled = ((f"{LEARNERS[u]}: regret / V*", rate) for u, (rate, _) in rates.items())
-            yield Tested(str(condition), test, (("exploration ends, median", last), *labelled))
+            numbers = (("exploration ends, median", last), *rates)
+            yield Tested(str(condition), any_holds(tests), numbers)
 
 
 def optimal_chain_value(states: int) -> float:
