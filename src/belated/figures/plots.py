@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from belated.check import check_choice
 from belated.episode import Policy
 from belated.figures import studies
-from belated.figures.names import (
-    base_name,
-    delay_name,
-    readable,
-    title_of,
-    updater_name,
-    world_name,
-)
+from belated.figures.names import base_name, readable, title_of
 from belated.figures.panels import LEGEND_TITLE, X_LABELS, PanelFigure
 from belated.figures.policies import draw_policy
 from belated.figures.styles import (
@@ -128,12 +121,10 @@ def plot_runs(shown: Runs | Mapping[str, Runs], ax: Axes | None, title: str) -> 
     every = [run for runs in groups.values() for run in runs]
     if not every:
         raise ValueError("runs must hold at least one run, got none.")
-    lines = {label: band(runs) for label, runs in groups.items()}
-    shared = [name for name in RUN_PARTS[:-1] if len({getattr(run, name) for run in every}) == 1]
     figure = PanelFigure(
-        panels={"": lines},
+        panels={"": {label: band(runs) for label, runs in groups.items()}},
         styles=styles,
-        title=title or title_of([part_names(every[0])[name] for name in shared]),
+        title=title or shared_values(tabulate(every), RUN_PARTS[:-1]),
     )
     return figure.draw_on(ax, legend_title=LEGEND_TITLE if len(every) > len(groups) else "")
 
@@ -150,18 +141,33 @@ def listed(runs: Runs) -> list[Run]:
     return found
 
 
-def part_names(run: Run, *, options: bool = False) -> dict[str, str]:
-    """Return a map from each of `RUN_PARTS` to its readable name in the setting of `run`.
+def tabulate(runs: Sequence[Run]) -> Columns:
+    """Return the seeds and the `RUN_PARTS` of `runs` as columns, with a row for each run.
 
-    The name is empty if the run does not record the part. If `options`, the name of the base
-    includes its options.
+    The names of bases have no options unless these distinguish the runs.
     """
-    return {
-        "base": base_name(run.base, options=options),
-        "updater": updater_name(run.updater),
-        "delay": delay_name(run.delay) if run.delay else "",
-        "world": world_name(run.world),
+    table = {
+        name: np.array([getattr(run, name) for run in runs], object)
+        for name in ("seed", *RUN_PARTS)
     }
+    short = np.array([base_name(base, options=False) for base in table["base"]], object)
+    return {**table, "base": short} if len(set(short)) == len(set(table["base"])) else table
+
+
+def shared_values(table: Columns, columns: Iterable[str]) -> str:
+    """Return a title with the readable values of those of `columns` that have only one value."""
+    shared = [name for name in columns if len(set(table[name])) == 1]
+    return title_of([readable(name, table[name][0]) for name in shared])
+
+
+def styles_of(table: Columns, columns: Sequence[str], lines: Iterable[str]) -> dict[str, LineStyle]:
+    """Return a map from each label in `lines` to the style of the line.
+
+    `lines` has a label for each row of `table`. The first of `columns` determines the colour of a
+    line, and the others determine its dashes.
+    """
+    dashes = studies.labels(table, columns[1:])
+    return two_way_styles(zip(lines, table[columns[0]], dashes, strict=True))
 
 
 def group_runs(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], dict[str, LineStyle]]:
@@ -169,19 +175,14 @@ def group_runs(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], dict[str, Lin
 
     Return two dictionaries, whose keys are the labels of the groups: the runs of each group, and
     the style of its line. A label contains the names of the parts that differ between `runs`, or
-    the base, updater and delay if none differs. The first name of a label determines the colour.
-    Raise ValueError if two runs of a group have the same seed.
+    the base, updater and delay if none differs. Raise ValueError if two runs of a group have the
+    same seed.
     """
-    differing = [name for name in RUN_PARTS if len({getattr(run, name) for run in runs}) > 1]
-    short = {part_names(run)["base"] for run in runs}
-    options = len(short) < len({run.base for run in runs})
+    table = tabulate(runs)
+    columns = varied(table, RUN_PARTS) or RUN_PARTS[:-1]
     groups: dict[str, list[Run]] = {}
-    ways = {}
-    for run in runs:
-        names = part_names(run, options=options)
-        first, *others = [names[name] for name in differing or RUN_PARTS[:-1]]
-        label = title_of([first, *others])
-        ways[label] = (label, first, title_of(others))
+    lines = studies.labels(table, columns).tolist()
+    for label, run in zip(lines, runs, strict=True):
         groups.setdefault(label, []).append(run)
     for label, found in groups.items():
         if len({run.seed for run in found}) < len(found):
@@ -189,7 +190,7 @@ def group_runs(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], dict[str, Lin
                 f"runs {label!r} have the same seed twice, so their settings differ in something "
                 "that runs do not record. Give a mapping from labels to runs."
             )
-    return groups, two_way_styles(ways.values())
+    return groups, styles_of(table, columns, lines)
 
 
 def plot_picture(shown: MDP | Policy, ax: Axes | None, title: str, **options: Any) -> Axes:
@@ -258,13 +259,12 @@ def plot_results(
     check_number_of_lines(runs, columns, lines)
     by_facet = studies.labels(runs, facets)
     panels = studies.panels_of(runs, results.curves, x, by_facet, lines)
-    shared = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
-    title = title or title_of([readable(name, runs[name][0]) for name in shared])
-    styles = two_way_styles(
-        zip(lines, runs[columns[0]], studies.labels(runs, columns[1:]), strict=True)
-    )
     figure = PanelFigure(
-        panels=panels, styles=styles, title=title, x=x, share_y="world" not in facets
+        panels=panels,
+        styles=styles_of(runs, columns, lines),
+        title=title or shared_values(runs, PARTS[:4]),
+        x=x,
+        share_y="world" not in facets,
     )
     if not facets:
         return figure.draw_on(ax)

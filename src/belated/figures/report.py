@@ -37,6 +37,7 @@ MAX_UNWRAPPED_CHARS: Final = 30
 """Maximum number of characters of a cell. The text of a column is not wrapped if no cell is
 longer."""
 
+
 @dataclass(frozen=True)
 class Table:
     """Table of a report, whose cells are texts or numbers."""
