@@ -168,8 +168,8 @@ class Evidence:
     def _align(
         self, keys: Sequence[Key], values: Callable[[Key], Mapping[int, ArrayLike]]
     ) -> Floats | None:
-        """Return the `values` of each of `keys`, aligned by seed; None if a key has no runs."""
-        if not all(key in self.groups for key in keys):
+        """Return the `values` of each of `keys`, aligned by seed; None if one has no runs."""
+        if not keys or not all(key in self.groups for key in keys):
             return None
         return align([values(key) for key in keys])
 

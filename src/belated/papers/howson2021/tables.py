@@ -125,7 +125,7 @@ def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
         [
             (verdict.name, label, value if isinstance(value, int | float) else str(value))
             for verdict in verdicts
-            for label, value in verdict.numbers
+            for label, value in verdict.numbers.items()
         ],
     )
     return [outcomes, rules, numbers]
@@ -147,7 +147,7 @@ def format_claims(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         facts = asdict(verdict)
         for one in (facts, *facts["details"]):
-            one["numbers"] = {label: value(number) for label, number in one["numbers"]}
+            one["numbers"] = {label: value(number) for label, number in one["numbers"].items()}
         found.append(facts)
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 

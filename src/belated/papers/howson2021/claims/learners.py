@@ -12,19 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from belated.papers.howson2021.claims.verdict import (
-    Detail,
-    Numbers,
-    PValues,
-    Tested,
-    all_hold,
-    all_positive,
-    any_holds,
-    claim,
-    is_above,
-    is_below,
-    is_within,
-)
+from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, claim
 from belated.papers.howson2021.evidence import Condition, Evidence, interpolate_regret
 from belated.papers.howson2021.grid import (
     HIGH_VARIANCE_LAWS,
@@ -36,7 +24,14 @@ from belated.papers.howson2021.grid import (
 from belated.papers.statistics import (
     MIN_SEEDS,
     Interval,
+    PValues,
+    all_hold,
+    all_positive,
+    any_holds,
     bootstrap_interval,
+    is_above,
+    is_below,
+    is_within,
     mean_interval,
     relative_difference,
     resample_means,
@@ -69,12 +64,12 @@ def _compare_regret(
         table = evidence.table([(condition, one) for one in (reference, *compared)])
         if table is None:
             continue
-        gaps = [mean_interval(column - table[:, 0]) for column in table.T[1:]]
-        numbers = tuple(
-            (f"{LEARNERS[one]} - {LEARNERS[reference]}", gap)
-            for one, gap in zip(compared, gaps, strict=True)
-        )
-        yield Tested(str(condition), all_hold(holds(gap, 0, len(table)) for gap in gaps), numbers)
+        gaps = {
+            f"{LEARNERS[one]} - {LEARNERS[reference]}": mean_interval(column - table[:, 0])
+            for one, column in zip(compared, table.T[1:], strict=True)
+        }
+        test = all_hold(holds(gap, 0, len(table)) for gap in gaps.values())
+        yield Tested(str(condition), test, gaps)
 
 
 def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
@@ -82,7 +77,7 @@ def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
     return [
         number
         for detail in details
-        for label, number in detail.numbers
+        for label, number in detail.numbers.items()
         if isinstance(number, Interval) and label.startswith(f"{LEARNERS[updater]} ")
     ]
 
@@ -94,18 +89,18 @@ def _count(details: Sequence[Detail], updaters: Sequence[str], *, label: str, si
     `sign` is "is_positive" or "is_negative". `label` is the label of the returned numbers; its
     placeholder "{}" is replaced by the name of the updater.
     """
-    return tuple(
-        (label.format(LEARNERS[u]), sum(getattr(gap, sign) for gap in _intervals(details, u)))
+    return {
+        label.format(LEARNERS[u]): sum(getattr(gap, sign) for gap in _intervals(details, u))
         for u in updaters
-    )
+    }
 
 
 def _count_wins_of_active(details: Sequence[Detail]) -> Numbers:
     others = (*PROPOSED_UPDATERS[1:], "explicit")
-    return (
-        *_count(details, others, label="settings in which active beats {}", sign="is_positive"),
-        *_count(details, others, label="settings in which {} beats active", sign="is_negative"),
-    )
+    return {
+        **_count(details, others, label="settings in which active beats {}", sign="is_positive"),
+        **_count(details, others, label="settings in which {} beats active", sign="is_negative"),
+    }
 
 
 @claim(
@@ -123,17 +118,17 @@ def _active_is_best(evidence: Evidence) -> Iterator[Tested]:
 
 
 def _summarize_margins(details: Sequence[Detail], *, margin: float) -> Numbers:
-    numbers: list[tuple[str, int | float]] = []
+    numbers: Numbers = {}
     for updater in LAZY_UPDATERS[1:]:
         values = np.array([ratio.estimate for ratio in _intervals(details, updater)])
         if values.size:
             sizes, name = np.abs(values), LEARNERS[updater]
-            numbers += [
-                (f"{name}: settings within {margin:.0%}", int((sizes <= margin).sum())),
-                (f"{name}: mean relative difference", float(np.mean(values))),
-                (f"{name}: largest relative difference, either way", float(sizes.max())),
-            ]
-    return tuple(numbers)
+            numbers |= {
+                f"{name}: settings within {margin:.0%}": int((sizes <= margin).sum()),
+                f"{name}: mean relative difference": float(np.mean(values)),
+                f"{name}: largest relative difference, either way": float(sizes.max()),
+            }
+    return numbers
 
 
 @claim(
@@ -171,13 +166,12 @@ def _within_margin(
     for condition, table in evidence.tables(("active", *updaters)):
         if not (table[:, 0] > 0).all():
             continue
-        ratios = [relative_difference(column, table[:, 0]) for column in table.T[1:]]
-        numbers = tuple(
-            (f"{LEARNERS[u]} / Active - 1", ratio)
-            for u, ratio in zip(updaters, ratios, strict=True)
-        )
-        test = all_hold(is_within(ratio, margin, len(table)) for ratio in ratios)
-        yield Tested(str(condition), test, numbers)
+        ratios = {
+            f"{LEARNERS[u]} / Active - 1": relative_difference(column, table[:, 0])
+            for u, column in zip(updaters, table.T[1:], strict=True)
+        }
+        test = all_hold(is_within(ratio, margin, len(table)) for ratio in ratios.values())
+        yield Tested(str(condition), test, ratios)
 
 
 @claim(
@@ -198,9 +192,9 @@ def _lazy_approaches_active(evidence: Evidence) -> Iterator[Tested]:
             )
             for i in (0, 1)
         ]
-        numbers = tuple(
-            (f"|{LEARNERS[u]} - Active|", float(distances[i])) for i, u in enumerate(LAZY_UPDATERS)
-        )
+        numbers = {
+            f"|{LEARNERS[u]} - Active|": float(distances[i]) for i, u in enumerate(LAZY_UPDATERS)
+        }
         test = all_hold(is_above(step, 0, len(gaps)) for step in steps)
         yield Tested(str(condition), test, numbers)
 
@@ -248,16 +242,15 @@ def _beat_explicit_more_when_delays_vary(evidence: Evidence) -> Iterator[Tested]
             extra[:, high, u] - extra[:, low, u]
             for high, low, u in product((0, 1), (2, 3), range(len(PROPOSED_UPDATERS)))
         )
-        numbers = tuple(
-            (f"explicit - active, {law}", float(extra[:, i, 0].mean()))
-            for i, law in enumerate(laws)
-        )
+        numbers = {
+            f"explicit - active, {law}": float(extra[:, i, 0].mean()) for i, law in enumerate(laws)
+        }
         yield Tested(f"S = {states}, E[τ] = {mean:g}", test, numbers)
 
 
 def _count_converged(details: Sequence[Detail]) -> Numbers:
     count = sum(detail.verdict == "confirmed" for detail in details)
-    return (("settings with a converged learner", count), ("settings tested", len(details)))
+    return {"settings with a converged learner": count, "settings tested": len(details)}
 
 
 @claim(
@@ -278,7 +271,10 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Tested]:
             continue
         last_explored = zip(explicit["seed"].tolist(), explicit["last_explored"], strict=True)
         ends = {seed: int(end) for seed, end in last_explored if end > 0}
-        tests, rates = [], []
+        if not ends:
+            continue
+        tests = []
+        numbers: Numbers = {"exploration ends, median": float(np.median(list(ends.values())))}
         for updater in PROPOSED_UPDATERS:
             if (condition, updater) not in evidence.groups:
                 continue
@@ -291,10 +287,8 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Tested]:
             if len(found) >= MIN_SEEDS:
                 rate = mean_interval(np.array(found) / optimal_chain_value(condition.states))
                 tests.append(is_below(rate, CONVERGED, len(found)))
-                rates.append((f"{LEARNERS[updater]}: regret / V*", rate))
-        if rates:
-            last = float(np.median(list(ends.values())))
-            numbers = (("exploration ends, median", last), *rates)
+                numbers[f"{LEARNERS[updater]}: regret / V*"] = rate
+        if tests:
             yield Tested(str(condition), any_holds(tests), numbers)
 
 
