@@ -46,7 +46,7 @@ def test_equal_numbers_have_no_error():
     found = compare(*EXACT.make())
     assert len(found) == sum(states in (5, 10) for states, *_ in PUBLISHED) + 1
     cells = [one for one in found if one.kind == "final"]
-    assert all(one.error == 0 and one.seeds == 3 and one.comparable for one in cells)
+    assert all(one.error == 0 and len(one.regrets) == 3 and one.comparable for one in cells)
     result = find_errors(cells)
     assert result.selected == [0] * len(cells)
     assert result.predicted == result.plateaus == []
@@ -143,7 +143,7 @@ def test_a_shape_shows_a_penalty_that_is_too_small():
 
 def exploring(**changes):
     """Explicit exploration that ends at the published plateaus, times 1.05."""
-    levels = {(one.states, one.law, one.mean): 1.05 * one.value for one in PLATEAUS}
+    levels = {key: 1.05 * value for key, (_, value) in PLATEAUS.items()}
 
     def regret(states, learner, law, mean):
         return levels.get((states, law, mean), 1.0)

@@ -44,7 +44,7 @@ Panels = Mapping[str, Mapping[str, Band]]
 """Content of a figure: map from the title of a panel to a map from the label of a line to its
 band."""
 
-Columns = Mapping[str, NDArray[Any]]
+Columns = dict[str, NDArray[Any]]
 """Table of results: map from the name of a column to its array. All arrays have the same length."""
 
 Points = Mapping[str, Mapping[str, Mapping[float, float]]]

@@ -10,7 +10,7 @@ from belated.episode import Floats, Ints
 from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS
 from belated.papers.howson2021.measurements import Measurements
 from belated.papers.statistics import align
-from belated.sweep.store import Columns
+from belated.sweep.bands import Columns
 
 Curves = Callable[[str], Columns]
 """Function that maps the id of a setting to a table with the columns seed, episode and regret.
@@ -243,7 +243,7 @@ def interpolate_regret(episode: Ints, regret: Floats, at: ArrayLike) -> Floats:
     float or array
         The regret, in the shape of `at`.
     """
-    found: Floats = np.interp(at, np.append(0, episode), np.append(0.0, regret))
+    found: Floats = np.interp(np.asarray(at), np.append(0, episode), np.append(0.0, regret))
     return found
 
 

@@ -29,8 +29,8 @@ from belated.mdp.play import play
 from belated.papers.howson2021.grid import LAWS
 from belated.progress import Progress
 from belated.simulation.simulation import Simulation
+from belated.sweep.bands import Columns
 from belated.sweep.cell import Cell
-from belated.sweep.store import Columns
 
 FILE_NAME: Final = "measurements.json"
 

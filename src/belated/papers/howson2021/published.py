@@ -42,7 +42,7 @@ from belated.papers.statistics import (
     resample_means,
     slope_weights,
 )
-from belated.sweep.store import Columns
+from belated.sweep.bands import Columns
 
 SELECTION_CHAINS: Final = (5, 10)
 """Numbers of states of two chains. All published numbers of these chains were used to select the

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from belated.figures.report import Table, Value
-from belated.papers.howson2021.claims.verdict import Verdict
+from belated.papers.howson2021.claims.verdict import Answer, Verdict
 from belated.papers.howson2021.grid import CHAINS, LEARNERS, figures
 from belated.papers.howson2021.published import Comparison, Shape, compare_shapes
 from belated.papers.statistics import Interval
@@ -107,7 +107,7 @@ def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
     `verdicts` contains one verdict per claim. A rule is the condition under which a claim holds in
     a setting.
     """
-    answers = ("confirmed", "refuted", "not resolved", "says nothing")
+    answers: tuple[Answer, ...] = ("confirmed", "refuted", "not resolved", "says nothing")
     counted = [f"{answer.capitalize()} in" for answer in answers]
     outcomes = Table(
         "Claims of the paper, and their verdicts in these runs, with the numbers of settings.",

@@ -5,7 +5,7 @@ from belated.papers.howson2021.claims import learners, delays, measured, lemmas 
 from belated.papers.howson2021.claims.verdict import CLAIMS, Verdict
 from belated.papers.howson2021.evidence import Curves, Evidence
 from belated.papers.howson2021.measurements import Measurements
-from belated.sweep.store import Columns
+from belated.sweep.bands import Columns
 
 
 def all_claims(

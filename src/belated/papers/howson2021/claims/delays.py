@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from belated.episode import Floats
+from belated.papers import statistics as stats
 from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, claim
 from belated.papers.howson2021.evidence import Condition, Evidence, make_condition
 from belated.papers.howson2021.grid import (
@@ -22,19 +23,6 @@ from belated.papers.howson2021.grid import (
     LEARNERS,
     LOW_VARIANCE_LAWS,
     PROPOSED_UPDATERS,
-)
-from belated.papers.statistics import (
-    PValues,
-    all_hold,
-    all_positive,
-    bootstrap_interval,
-    curvature_weights,
-    is_above,
-    is_below,
-    mean_interval,
-    r_squared,
-    resample_means,
-    slope_weights,
 )
 
 LINE_MARGIN: Final = 0.1
@@ -90,16 +78,18 @@ def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Tested]:
         table = evidence.table([(make_condition(states, law, mean), updater) for mean in means])
         if table is None:
             continue
-        slopes = table @ slope_weights(means)
+        slopes = table @ stats.slope_weights(means)
         line = table.mean(axis=1)[:, None] + np.outer(slopes, np.subtract(means, np.mean(means)))
         allowed = LINE_MARGIN * np.ptp(means) * slopes[:, None]
         slack = np.hstack([allowed - (table - line), allowed + (table - line)])
         numbers = {
-            "slope": mean_interval(slopes),
-            "R²": r_squared(means, table.mean(axis=0)),
-            "quadratic term": mean_interval(table @ curvature_weights(means)),
+            "slope": stats.mean_interval(slopes),
+            "R²": stats.r_squared(means, table.mean(axis=0)),
+            "quadratic term": stats.mean_interval(table @ stats.curvature_weights(means)),
         }
-        yield Tested(f"S = {states}, {law}, {LEARNERS[updater]}", all_positive(slack.T), numbers)
+        yield Tested(
+            f"S = {states}, {law}, {LEARNERS[updater]}", stats.all_positive(slack.T), numbers
+        )
 
 
 def _compare_slopes(
@@ -107,7 +97,7 @@ def _compare_slopes(
     states: int,
     curves: Mapping[str, tuple[str, str]],
     falls: Sequence[tuple[int, int]],
-) -> tuple[PValues, Numbers] | None:
+) -> tuple[stats.PValues, Numbers] | None:
     """Test whether slopes of final regret against E[tau] are smaller than others.
 
     `curves` maps labels to pairs of a law and an updater, on the chain with `states` states; they
@@ -122,9 +112,11 @@ def _compare_slopes(
     if table is None or len(means) < 2:
         return None
     regret = table.reshape(len(table), len(laws), len(updaters), len(means))
-    slopes = (regret @ slope_weights(means)).reshape(len(table), -1)
-    test = all_positive(slopes[:, i] - slopes[:, j] for i, j in falls)
-    return test, {f"slope, {one}": mean_interval(slopes[:, i]) for i, one in enumerate(curves)}
+    slopes = (regret @ stats.slope_weights(means)).reshape(len(table), -1)
+    test = stats.all_positive(slopes[:, i] - slopes[:, j] for i, j in falls)
+    return test, {
+        f"slope, {one}": stats.mean_interval(slopes[:, i]) for i, one in enumerate(curves)
+    }
 
 
 @claim(
@@ -199,9 +191,9 @@ def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Tested]:
         shape = (-1, len(conditions), len(PROPOSED_UPDATERS))
         spreads = _spreads(table.mean(axis=0).reshape(shape))
         relative = spreads[0][0]
-        draws = _spreads(resample_means(table).reshape(shape))[0]
+        draws = _spreads(stats.resample_means(table).reshape(shape))[0]
         leads = [
-            bootstrap_interval(
+            stats.bootstrap_interval(
                 relative[i] - relative[lazy_1],
                 draws[:, i] - draws[:, lazy_1],
                 len(table),
@@ -216,7 +208,7 @@ def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Tested]:
                 f"{kind} spread, {name}": float(value)
                 for name, value in zip(names, values, strict=True)
             }
-        test = all_hold(is_above(lead, 0, len(table)) for lead in leads)
+        test = stats.all_hold(stats.is_above(lead, 0, len(table)) for lead in leads)
         yield Tested(f"S = {states}", test, numbers)
 
 
@@ -250,7 +242,7 @@ def _good_under_every_law(evidence: Evidence) -> Iterator[Tested]:
             if mean == 0 or table is None:
                 continue
             pairs = permutations(table.T, 2)
-            test = all_positive(LAW_FACTOR * one - other for one, other in pairs)
+            test = stats.all_positive(LAW_FACTOR * one - other for one, other in pairs)
             levels = table.mean(axis=0)
             ratio = float(levels.max() / levels.min())
             name = f"S = {states}, E[τ] = {mean:g}, {LEARNERS[updater]}"
@@ -274,10 +266,10 @@ def _penalty_does_not_grow(evidence: Evidence) -> Iterator[Tested]:
         penalty = regret[:, 1] - regret[:, 0]
         slack = (1 + PENALTY_MARGIN) * penalty[:, :-1] - penalty[:, 1:]
         numbers = {
-            f"penalty at {part}": mean_interval(penalty[:, i])
+            f"penalty at {part}": stats.mean_interval(penalty[:, i])
             for i, part in enumerate(("K/4", "K/2", "K"))
         }
-        yield Tested(f"{condition}, {LEARNERS[updater]}", all_positive(slack.T), numbers)
+        yield Tested(f"{condition}, {LEARNERS[updater]}", stats.all_positive(slack.T), numbers)
 
 
 @claim(
@@ -293,9 +285,9 @@ def _regret_is_sub_linear(evidence: Evidence) -> Iterator[Tested]:
         regret = evidence.regret_at([(condition, updater)], (1 / 2, 1))
         if regret is None or not (regret > 0).all():
             continue
-        means, draws = regret[:, 0].mean(axis=0), resample_means(regret[:, 0])
-        exponent = bootstrap_interval(
+        means, draws = regret[:, 0].mean(axis=0), stats.resample_means(regret[:, 0])
+        exponent = stats.bootstrap_interval(
             float(np.log2(means[1] / means[0])), np.log2(draws[:, 1] / draws[:, 0]), len(regret)
         )
-        test = is_below(exponent, 1, len(regret))
+        test = stats.is_below(exponent, 1, len(regret))
         yield Tested(f"{condition}, {LEARNERS[updater]}", test, {"exponent": exponent})

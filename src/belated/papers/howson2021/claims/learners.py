@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from belated.papers import statistics as stats
 from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, claim
 from belated.papers.howson2021.evidence import Condition, Evidence, interpolate_regret
 from belated.papers.howson2021.grid import (
@@ -20,21 +21,6 @@ from belated.papers.howson2021.grid import (
     LEARNERS,
     LOW_VARIANCE_LAWS,
     PROPOSED_UPDATERS,
-)
-from belated.papers.statistics import (
-    MIN_SEEDS,
-    Interval,
-    PValues,
-    all_hold,
-    all_positive,
-    any_holds,
-    bootstrap_interval,
-    is_above,
-    is_below,
-    is_within,
-    mean_interval,
-    relative_difference,
-    resample_means,
 )
 
 NEARLY_IDENTICAL: Final = 0.05
@@ -52,7 +38,7 @@ def _compare_regret(
     conditions: Sequence[Condition],
     reference: str,
     others: Sequence[str],
-    holds: Callable[[Interval, float, int], PValues],
+    holds: Callable[[stats.Interval, float, int], stats.PValues],
 ) -> Iterator[Tested]:
     """Test for each condition the regret of all `others` minus that of the updater `reference`.
 
@@ -65,20 +51,20 @@ def _compare_regret(
         if table is None:
             continue
         gaps = {
-            f"{LEARNERS[one]} - {LEARNERS[reference]}": mean_interval(column - table[:, 0])
+            f"{LEARNERS[one]} - {LEARNERS[reference]}": stats.mean_interval(column - table[:, 0])
             for one, column in zip(compared, table.T[1:], strict=True)
         }
-        test = all_hold(holds(gap, 0, len(table)) for gap in gaps.values())
+        test = stats.all_hold(holds(gap, 0, len(table)) for gap in gaps.values())
         yield Tested(str(condition), test, gaps)
 
 
-def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
+def _intervals(details: Sequence[Detail], updater: str) -> list[stats.Interval]:
     """Return all intervals in `details` whose label begins with the label of `updater`."""
     return [
         number
         for detail in details
         for label, number in detail.numbers.items()
-        if isinstance(number, Interval) and label.startswith(f"{LEARNERS[updater]} ")
+        if isinstance(number, stats.Interval) and label.startswith(f"{LEARNERS[updater]} ")
     ]
 
 
@@ -114,7 +100,7 @@ def _active_is_best(evidence: Evidence) -> Iterator[Tested]:
     the same chain. In settings without delay, explicit exploration is omitted, because it equals
     active updating there."""
     others = (*PROPOSED_UPDATERS[1:], "explicit")
-    return _compare_regret(evidence, evidence.conditions(), "active", others, is_above)
+    return _compare_regret(evidence, evidence.conditions(), "active", others, stats.is_above)
 
 
 def _summarize_margins(details: Sequence[Detail], *, margin: float) -> Numbers:
@@ -167,10 +153,12 @@ def _within_margin(
         if not (table[:, 0] > 0).all():
             continue
         ratios = {
-            f"{LEARNERS[u]} / Active - 1": relative_difference(column, table[:, 0])
+            f"{LEARNERS[u]} / Active - 1": stats.relative_difference(column, table[:, 0])
             for u, column in zip(updaters, table.T[1:], strict=True)
         }
-        test = all_hold(is_within(ratio, margin, len(table)) for ratio in ratios.values())
+        test = stats.all_hold(
+            stats.is_within(ratio, margin, len(table)) for ratio in ratios.values()
+        )
         yield Tested(str(condition), test, ratios)
 
 
@@ -185,9 +173,9 @@ def _lazy_approaches_active(evidence: Evidence) -> Iterator[Tested]:
     α = 10."""
     for condition, table in evidence.tables(("active", *LAZY_UPDATERS)):
         gaps = table[:, 1:] - table[:, :1]
-        distances, draws = np.abs(gaps.mean(axis=0)), np.abs(resample_means(gaps))
+        distances, draws = np.abs(gaps.mean(axis=0)), np.abs(stats.resample_means(gaps))
         steps = [
-            bootstrap_interval(
+            stats.bootstrap_interval(
                 distances[i] - distances[i + 1], draws[:, i] - draws[:, i + 1], len(gaps)
             )
             for i in (0, 1)
@@ -195,7 +183,7 @@ def _lazy_approaches_active(evidence: Evidence) -> Iterator[Tested]:
         numbers = {
             f"|{LEARNERS[u]} - Active|": float(distances[i]) for i, u in enumerate(LAZY_UPDATERS)
         }
-        test = all_hold(is_above(step, 0, len(gaps)) for step in steps)
+        test = stats.all_hold(stats.is_above(step, 0, len(gaps)) for step in steps)
         yield Tested(str(condition), test, numbers)
 
 
@@ -215,7 +203,7 @@ def _beat_explicit(evidence: Evidence) -> Iterator[Tested]:
     regret than explicit exploration on the same chain. Settings without delay are omitted, because
     explicit exploration equals active updating there."""
     delayed = evidence.conditions(delayed=True)
-    return _compare_regret(evidence, delayed, "explicit", PROPOSED_UPDATERS, is_below)
+    return _compare_regret(evidence, delayed, "explicit", PROPOSED_UPDATERS, stats.is_below)
 
 
 @claim(
@@ -238,7 +226,7 @@ def _beat_explicit_more_when_delays_vary(evidence: Evidence) -> Iterator[Tested]
             continue
         regret = table.reshape(len(table), len(laws), len(updaters))
         extra = regret[:, :, :1] - regret[:, :, 1:]
-        test = all_positive(
+        test = stats.all_positive(
             extra[:, high, u] - extra[:, low, u]
             for high, low, u in product((0, 1), (2, 3), range(len(PROPOSED_UPDATERS)))
         )
@@ -284,12 +272,12 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Tested]:
                 for seed, at, regret in evidence.curves((condition, updater))
                 if seed in ends
             ]
-            if len(found) >= MIN_SEEDS:
-                rate = mean_interval(np.array(found) / optimal_chain_value(condition.states))
-                tests.append(is_below(rate, CONVERGED, len(found)))
+            if len(found) >= stats.MIN_SEEDS:
+                rate = stats.mean_interval(np.array(found) / optimal_chain_value(condition.states))
+                tests.append(stats.is_below(rate, CONVERGED, len(found)))
                 numbers[f"{LEARNERS[updater]}: regret / V*"] = rate
         if tests:
-            yield Tested(str(condition), any_holds(tests), numbers)
+            yield Tested(str(condition), stats.any_holds(tests), numbers)
 
 
 def optimal_chain_value(states: int) -> float:

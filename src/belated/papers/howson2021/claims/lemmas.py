@@ -11,7 +11,7 @@ from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, cl
 from belated.papers.howson2021.evidence import Evidence
 from belated.papers.howson2021.grid import LAZY_UPDATERS, LEARNERS
 from belated.papers.statistics import MIN_SEEDS, PValues, is_below, mean_interval
-from belated.sweep.store import Columns
+from belated.sweep.bands import Columns
 from belated.theory import epoch_bound, psi
 
 DELTA: Final = 0.05
