@@ -91,14 +91,6 @@ def test_every_panel_has_its_law_and_a_line_of_means_for_each_learner(regret):
             np.testing.assert_array_equal(found[name].get_ydata(), line.mean)
 
 
-def test_the_axes_are_named_once_and_shared(regret):
-    figure = panel_figure(regret, **NOTES).draw()
-    assert [axes.get_ylabel() for axes in figure.axes] == ["Cumulative regret", "", "", ""]
-    assert {axes.get_xlabel() for axes in figure.axes} == {"Episode"}
-    assert len({axes.get_ylim() for axes in figure.axes}) == 1
-    assert len({axes.get_xlim() for axes in figure.axes}) == 1
-
-
 def test_a_learner_far_above_the_others_leaves_the_panel_and_a_note_says_where_to(regret):
     figure = panel_figure(regret, **NOTES).draw()
     limit = axis_limit(regret)
@@ -131,21 +123,6 @@ def test_a_learner_keeps_its_colour_where_others_are_missing(results, regret):
     assert list(part) == ["Lazy, α = 10", "Lazy, α = 1"]
     for name, line in part.items():
         assert line.get_color() == whole[name].get_color() == line_styles(names)[name].colour
-
-
-def test_delay_dependence_shows_final_regret_at_each_expected_delay(delay):
-    figure = delay_figure(delay).draw()
-    assert [axes.get_title(loc="left") for axes in figure.axes] == list(FOUR.values())
-    assert figure.axes[0].get_ylabel() == "Final regret"
-    assert figure.axes[0].get_xlabel() == "Expected delay E[τ]"
-    for axes, lines in zip(figure.axes, delay.values(), strict=True):
-        found = means(axes)
-        assert list(found) == ["Constant", "Uniform", "Poisson", "Geometric"]
-        for name, line in lines.items():
-            np.testing.assert_array_equal(found[name].get_xdata(), [0, 100, 200, 300, 400, 500])
-            np.testing.assert_array_equal(found[name].get_ydata(), line.mean)
-        assert axes.get_ylim()[1] >= max(line.high.max() for line in lines.values())
-        assert axes.get_xlim()[0] < 0 < 500 < axes.get_xlim()[1]
 
 
 def test_published_values_are_hollow_markers_of_their_lines_colour(delay):
@@ -186,15 +163,6 @@ def test_a_drawing_in_full_cuts_no_line_off(regret):
     top = max(line.high.max() for lines in regret.values() for line in lines.values())
     assert figure.axes[0].get_ylim()[1] >= top
     assert not any(axes.texts for axes in figure.axes)
-
-
-def test_an_svg_leaves_title_and_notes_to_the_page(regret):
-    figure = panel_figure(regret, **NOTES)
-    drawn = figure.draw(caption=False)
-    assert drawn.texts == []
-    assert drawn.get_suptitle() == ""
-    assert "<script" not in figure.svg()
-    assert figure.svg() != figure.svg(full=True)
 
 
 def test_no_runs_make_no_figure():

@@ -149,12 +149,6 @@ def test_a_claim_is_not_tested_without_the_runs_it_speaks_of(name):
     assert not found.details
 
 
-def test_nothing_is_tested_on_no_runs_at_all():
-    runs, curves = GOOD.make()
-    nothing = {name: column[:0] for name, column in runs.items()}
-    assert {verdict.verdict for verdict in all_claims(nothing, curves)} == {"not tested"}
-
-
 @pytest.mark.parametrize("seeds", [1, 4])
 def test_few_seeds_are_not_enough_for_an_interval(seeds):
     found = verdicts(replace(GOOD, seeds=seeds))

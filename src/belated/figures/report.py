@@ -49,14 +49,6 @@ class Table:
     """Map from the heading of a column to the format specification of its numbers, such as "+.1%".
     The numbers of all other columns have the default format of `format_value`."""
 
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.columns):
-                raise ValueError(
-                    f"A row of table {self.caption!r} must have {len(self.columns)} values, "
-                    f"one for each column, got {len(row)}."
-                )
-
     def cells(self, default: str = "") -> list[list[str]]:
         """Return the cells of each row as text; `default` replaces the default format."""
         formats = [self.formats.get(column, default) for column in self.columns]
@@ -95,7 +87,7 @@ def write_report(
         Title of the page.
     sections : Sequence[Section]
         Sections in order. The ids of all figures must differ, and consist of letters, digits and
-        hyphens; otherwise ValueError is raised.
+        hyphens.
     text : str
         Paragraphs below the title, separated by blank lines.
 
@@ -104,14 +96,6 @@ def write_report(
     Path
         The file written.
     """
-    names = [name for section in sections for name in section.figures]
-    for name in names:
-        if not re.fullmatch(r"[A-Za-z0-9-]+", name):
-            raise ValueError(
-                f"A figure's id must consist of letters, digits and hyphens, got {name!r}."
-            )
-        if names.count(name) > 1:
-            raise ValueError(f"Two figures have the id {name!r}; ids must differ.")
     page = (
         load_templates()
         .get_template("report.html")
