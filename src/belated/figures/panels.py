@@ -16,7 +16,7 @@ from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from belated.figures.names import wrap
 from belated.figures.styles import (
@@ -30,11 +30,9 @@ from belated.figures.styles import (
     draw_band,
     figure_of,
     hollow_marker,
-    leave_room_for_markers,
     line_styles,
     new_axes,
     save_figure,
-    start_at_zero,
 )
 from belated.simulation.run import Run
 from belated.sweep.bands import Band, Panels, Points, axis_limit, band, line_names
@@ -219,13 +217,15 @@ class PanelFigure:
         `intervals` is the maximum number of intervals between ticks of the x axis.
         """
         for axes in grid:
-            axes.set_xlabel(X_LABELS[self.x])
+            axes.set(xlabel=X_LABELS[self.x], xlim=(0, None), ylim=(0, None))
             axes.set_ylabel("Final regret" if self.markers else "Cumulative regret")
-            start_at_zero(axes)
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
         grid[0].xaxis.set_major_locator(MaxNLocator(nbins=intervals, steps=[1, 2, 5, 10]))
-        if self.markers:
-            every = [line for lines in self.panels.values() for line in lines.values()]
-            leave_room_for_markers(grid[0], every)
+        if self.markers:  # leave room for those at both ends
+            every = (line for lines in self.panels.values() for line in lines.values())
+            last = max(float(line.x.max()) for line in every)
+            grid[0].set_xlim(-0.04 * (last or 1.0), 1.04 * last or 0.04)
 
     def limits(self) -> dict[str, float | None]:
         """Return the upper limit of the y axis of each panel; None where no line is cut off."""

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import StrMethodFormatter
 
 from belated.sweep.bands import Band
 
@@ -193,13 +192,6 @@ def add_legend_above(axes: Axes, *, title: str) -> None:
     axes.set_ylim(top=top / (1 - min(share + LEGEND_MARGIN, MAX_LEGEND_SHARE)))
 
 
-def leave_room_for_markers(axes: Axes, lines: Iterable[Band]) -> None:
-    """Extend the x axis of `axes` at both ends, so that no marker of `lines` is cut off."""
-    last = max(float(line.x.max()) for line in lines)
-    margin = 0.04 * (last or 1.0)
-    axes.set_xlim(-margin, last + margin)
-
-
 def draw_band(
     axes: Axes, line: Band, line_style: LineStyle, *, label: str, markers: bool = False
 ) -> None:
@@ -231,14 +223,6 @@ def draw_band(
         markersize=4,
         label=label,
     )
-
-
-def start_at_zero(axes: Axes) -> None:
-    """Start the x and y axes at zero, and format tick labels with a comma for thousands."""
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:

@@ -1,6 +1,7 @@
 """Runs of a reproduction, grouped by chain, delay law, expected delay and updater."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -206,15 +207,12 @@ class Evidence:
         list[float]
             The expected delays in ascending order.
         """
+        pairs = list(product(laws, updaters))
         every = {condition.mean for condition, _ in self.groups if condition.states == states}
         return sorted(
             mean
             for mean in every
-            if all(
-                (make_condition(states, law, mean), updater) in self.groups
-                for law in laws
-                for updater in updaters
-            )
+            if all((make_condition(states, law, mean), one) in self.groups for law, one in pairs)
         )
 
     def curves(self, key: Key) -> Iterator[tuple[int, Ints, Floats]]:

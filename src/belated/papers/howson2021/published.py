@@ -98,11 +98,14 @@ because exploration does not end within the figures.
 """
 
 
+Kind = Literal["final", "plateau"]
+
+
 @dataclass(frozen=True)
 class Comparison:
     """Comparison of a published number with the corresponding result of our runs."""
 
-    kind: Literal["final", "plateau"]
+    kind: Kind
     world: str  # chain of our runs, such as "chain-10" or "chain-10-right"
     updater: str
     states: int
@@ -158,33 +161,30 @@ def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     `runs` is the table of final results with one row per run. `curves` maps the id of a setting to
     a table with the columns seed, episode and regret.
     """
-    found = []
-
-    def add(
-        kind: Literal["final", "plateau"],
-        evidence: Evidence,
-        key: Key,
-        published: float,
-        regrets: Mapping[int, float],
-    ) -> None:
-        condition, updater = key
-        group = evidence.groups[key]
-        same_length = int(group["episodes"][0]) == EPISODES[condition.states]
-        world = str(group["world"][0])
-        found.append(Comparison(kind, world, updater, *condition, published, same_length, regrets))
-
     evidence = Evidence(runs, curves)
+    paid_right = Evidence(runs, curves, suffix=PAID_RIGHT_SUFFIX)
+    exploring = paid_right if paid_right.groups else evidence
+    found = []
     for (states, updater, law, mean), value in PUBLISHED.items():
         key = make_condition(states, law, mean), updater
         if key in evidence.groups:
-            add("final", evidence, key, value, evidence.totals(key))
-    paid_right = Evidence(runs, curves, suffix=PAID_RIGHT_SUFFIX)
-    evidence = paid_right if paid_right.groups else evidence
+            found.append(_compare("final", evidence, key, value, evidence.totals(key)))
     for (states, law, mean), (episode, value) in PLATEAUS.items():
         key = make_condition(states, law, mean), "explicit"
-        if key in evidence.groups and (regrets := _plateau_regrets(evidence, key, episode)):
-            add("plateau", evidence, key, value, regrets)
+        if key in exploring.groups and (regrets := _plateau_regrets(exploring, key, episode)):
+            found.append(_compare("plateau", exploring, key, value, regrets))
     return found
+
+
+def _compare(
+    kind: Kind, evidence: Evidence, key: Key, published: float, regrets: Mapping[int, float]
+) -> Comparison:
+    """Return the comparison of a published number with `regrets`, by seed, of the runs of `key`."""
+    condition, updater = key
+    group = evidence.groups[key]
+    same_length = int(group["episodes"][0]) == EPISODES[condition.states]
+    world = str(group["world"][0])
+    return Comparison(kind, world, updater, *condition, published, same_length, regrets)
 
 
 def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> dict[int, float]:

@@ -1,7 +1,5 @@
 """Figures, comparison with the published numbers, and HTML report of a reproduction."""
 
-from collections import Counter
-from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -80,42 +78,33 @@ class PaperReport:
         figure of delay dependence has a panel for each learner but explicit exploration, with a
         line for each law, and the published values.
         """
-        names = {updater: LEARNERS[updater] for updater in figure.updaters}
-        shown = {(f"chain-{figure.states}", updater): name for updater, name in names.items()}
-        if figure.mean is not None:
-            right = f"chain-{figure.states}{PAID_RIGHT_SUFFIX}"
-            shown[right, "explicit"] = f"{LEARNERS['explicit']}, {right}"
-        runs = self._select(figure, shown)
-        lines = np.array([shown[pair] for pair in _pairs(runs)], object)
+        world, over_episodes = f"chain-{figure.states}", figure.mean is not None
+        learners = {(world, updater): LEARNERS[updater] for updater in figure.updaters}
+        if over_episodes:
+            right = f"{world}{PAID_RIGHT_SUFFIX}"
+            learners[right, "explicit"] = f"{LEARNERS['explicit']}, {right}"
+        pairs = zip(self.runs["world"], self.runs["updater"], strict=True)
+        names = np.array([learners.get(pair, "") for pair in pairs], object)
+        shown = np.isin(self.runs["law"].astype(str), LAWS) & (self.runs["base"] == self.variant)
+        shown &= (names != "") & (not over_episodes or self.runs["mean_delay"] == figure.mean)
+        runs = take({**self.runs, "learner": names}, np.flatnonzero(shown))
+        runs = runs if over_episodes else repeat_undelayed(runs)
         titles = np.array([law.capitalize() for law in runs["law"]], object)
         laws = [law.capitalize() for law in LAWS]
-        curves = self.results.curves
         options: dict[str, Any] = {"title": figure.title, "command": self.command}
-        if figure.mean is not None:
-            found = panels_of(runs, curves, "episode", titles, lines)
-            order = [name for name in shown.values() if name in names.values() or name in lines]
+        if over_episodes:
+            found = panels_of(runs, self.results.curves, "episode", titles, runs["learner"])
+            order = [*LEARNERS.values(), *(name for name in learners.values() if name in names)]
             return panel_figure({law: found.get(law, {}) for law in laws}, order=order, **options)
-        found = panels_of(runs, curves, "mean_delay", lines, titles)
+        found = panels_of(runs, self.results.curves, "mean_delay", runs["learner"], titles)
         return panel_figure(
-            {name: found.get(name, {}) for name in names.values()},
+            {name: found.get(name, {}) for name in learners.values()},
             x="mean_delay",
             order=laws,
             palette=LAW_PALETTE,
             published=self._published_points(figure.states),
             **options,
         )
-
-    def _select(self, figure: Figure, shown: Collection[tuple[str, str]]) -> Columns:
-        """Return the runs that `figure` shows, with those without delay repeated for each law.
-
-        `shown` contains pairs of a world and an updater.
-        """
-        kept = np.isin(self.runs["law"].astype(str), LAWS) & (self.runs["base"] == self.variant)
-        kept &= np.array([pair in shown for pair in _pairs(self.runs)])
-        if figure.mean is not None:
-            kept &= self.runs["mean_delay"] == figure.mean
-        runs = take(self.runs, np.flatnonzero(kept))
-        return runs if figure.mean is not None else repeat_undelayed(runs)
 
     def _published_points(self, chain: int) -> Points:
         """Return the published final regrets on the chain of `chain` states.
@@ -174,32 +163,29 @@ class PaperReport:
                 f"; over {len(errors.plateaus)} plateaus of explicit exploration: "
                 f"{fmean(errors.plateaus):.1%}, {max(errors.plateaus):.1%} at most"
             )
-        text += "."
-        if self.variant == "figures":
-            parts = [
-                f"over the {len(found)} values {kind}: {fmean(found):.1%}"
-                for kind, found in (
-                    ("used to select this variant", errors.selected),
-                    ("that it predicts", errors.predicted),
-                )
-                if found
-            ]
-            text += (
-                f" Mean absolute relative error of the final regrets {'; '.join(parts)}. Selection "
-                "used the values without delay of all chains, all values of the chains of 5 and 10 "
-                "states, and the plateaus; the predicted values are those of the chains of 20 and "
-                "30 states under delay."
-            )
-        return text
+        if self.variant != "figures":
+            return f"{text}."
+        kinds = {
+            "used to select this variant": errors.selected,
+            "that it predicts": errors.predicted,
+        }
+        parts = "; ".join(
+            f"over the {len(found)} values {kind}: {fmean(found):.1%}"
+            for kind, found in kinds.items()
+            if found
+        )
+        return (
+            f"{text}. Mean absolute relative error of the final regrets {parts}. "
+            f"{TEXTS['selection']}"
+        )
 
     def facts(self) -> dict[str, str]:
         """Return a map from names, such as "Versions", to facts about how results were computed."""
         cells = self.results.provenance.values()
-        versions = Counter(
+        versions = [
             ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
             for facts in cells
-        )
-        machines = Counter(facts["machine"] for facts in cells)
+        ]
         hours = sum(facts["seconds"] for facts in cells) / 3600
         return {
             "Command": self.command,
@@ -208,11 +194,6 @@ class PaperReport:
             "Episodes": f"{int(self.runs['episodes'].sum()):,}",
             "Seeds": f"{len(set(self.runs['seed'].tolist()))}",
             "Computing time": f"{hours:.2f} hours of one processor",
-            "Versions": "; ".join(versions),
-            "Machine": "; ".join(machines),
+            "Versions": "; ".join(dict.fromkeys(versions)),
+            "Machine": "; ".join(dict.fromkeys(facts["machine"] for facts in cells)),
         }
-
-
-def _pairs(runs: Columns) -> list[tuple[str, str]]:
-    """Return the world and the updater of each run."""
-    return list(zip(runs["world"], runs["updater"], strict=True))

@@ -15,8 +15,8 @@ from belated.papers.howson2021.published import Comparison, Shape, compare_shape
 from belated.papers.statistics import Interval
 
 TEXTS: Final = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
-"""Texts of the report: its title, the paragraphs that explain how claims are judged and how shapes
-are compared, and a paragraph for each variant of the base."""
+"""Texts of the report: its title, the paragraphs that explain how claims are judged, how shapes are
+compared and what selected the variant "figures", and a paragraph for each variant of the base."""
 
 
 def comparison_tables(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
