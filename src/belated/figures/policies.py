@@ -68,15 +68,14 @@ def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> t
         for (s, h), a in np.ndenumerate(table):
             text = {TERMINAL: "", EXPLORED: "?"}.get(int(a), str(a))
             axes.text(h + 1, s, text, color="0.3" if a < 0 else "w", **centred)
-    names = list(actions) or [f"action {a}" for a in range(count)]
-    names += [f"action {a}" for a in range(len(names), count)]
+    names = [*actions, *(f"action {a}" for a in range(len(actions), count))]
+    labels = {a: f"{a}: {name}" if actions else name for a, name in enumerate(names)}
+    labels |= {EXPLORED: "drawn at random", TERMINAL: "terminal state"}
     shown = np.unique(table).tolist()
-    labels = {a: f"{a}: {names[a]}" if actions else names[a] for a in shown if a >= 0}
-    others = {EXPLORED: "drawn at random", TERMINAL: "terminal state"}
-    labels |= {a: label for a, label in others.items() if a in shown}
     handles = [
         Patch(fc=colours[a - TERMINAL], ec="0.7" if a == TERMINAL else "none", label=label)
         for a, label in labels.items()
+        if a in shown
     ]
     axes.legend(
         handles=handles,

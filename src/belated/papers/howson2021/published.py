@@ -138,19 +138,6 @@ class Comparison:
         return self.kind == "plateau" or self.mean == 0 or self.states in SELECTION_CHAINS
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Absolute relative errors of our results with respect to the published numbers.
-
-    Only comparisons in which our runs have the same number of episodes as those of the paper are
-    included (attribute `comparable`).
-    """
-
-    selected: list[float]  # of final regrets that were used to select the variant "figures"
-    predicted: list[float]  # of all other final regrets
-    plateaus: list[float]
-
-
 def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     """Return a comparison for each published number whose setting has runs.
 
@@ -208,14 +195,20 @@ def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> dict[
     return found if len(found) == len(ends) else {}
 
 
-def find_errors(comparisons: Iterable[Comparison]) -> Errors:
-    """Return the errors of all `comparisons` whose attribute `comparable` is true."""
-    errors: dict[tuple[str, bool], list[float]] = {}
-    for row in comparisons:
-        if row.comparable:
-            errors.setdefault((row.kind, row.selected), []).append(abs(row.error))
-    kinds = ("final", True), ("final", False), ("plateau", True)
-    return Errors(*(errors.get(kind, []) for kind in kinds))
+def find_errors(
+    comparisons: Iterable[Comparison], kind: Kind, *, selected: bool = True
+) -> list[float]:
+    """Return the absolute relative errors of our results with respect to published numbers.
+
+    They are those of the `comparisons` of one kind in which our runs have the same number of
+    episodes as those of the paper (attribute `comparable`). If `selected`, the published numbers
+    were used to select the variant "figures" of the base, otherwise not.
+    """
+    return [
+        abs(one.error)
+        for one in comparisons
+        if one.comparable and (one.kind, one.selected) == (kind, selected)
+    ]
 
 
 @dataclass(frozen=True)

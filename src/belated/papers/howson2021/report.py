@@ -11,24 +11,12 @@ from belated.figures.panels import PanelFigure, panel_figure
 from belated.figures.report import Section, write_report
 from belated.figures.studies import panels_of, repeat_undelayed, take
 from belated.figures.styles import LAW_PALETTE
+from belated.papers.howson2021 import tables
 from belated.papers.howson2021.claims import all_claims
 from belated.papers.howson2021.claims.verdict import Verdict
-from belated.papers.howson2021.grid import (
-    LAWS,
-    LEARNERS,
-    PAID_RIGHT_SUFFIX,
-    Figure,
-    figures,
-)
+from belated.papers.howson2021.grid import LAWS, LEARNERS, PAID_RIGHT_SUFFIX, Figure, figures
 from belated.papers.howson2021.measurements import Measurements
 from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, find_errors
-from belated.papers.howson2021.tables import (
-    TEXTS,
-    claim_tables,
-    comparison_tables,
-    figure_table,
-    shape_table,
-)
 from belated.sweep.bands import Columns, Points
 from belated.sweep.results import Results
 
@@ -127,48 +115,49 @@ class PaperReport:
         """Write the HTML report to the file `path`, and return the path."""
         return write_report(
             path,
-            title=TEXTS["title"],
-            text=TEXTS["variants"][self.variant],
+            title=tables.TEXTS["title"],
+            text=tables.TEXTS["variants"][self.variant],
             sections=[
                 Section(
                     "Figures",
                     figures={figure.name: self.describe(figure) for figure in figures()},
-                    tables=[figure_table()],
+                    tables=[tables.figure_table()],
                 ),
                 Section(
                     "Published and ours",
-                    text=f"{self.agreement()}\n\n{TEXTS['shapes']}",
+                    text=f"{self.agreement()}\n\n{tables.TEXTS['shapes']}",
                     tables=[
-                        *comparison_tables(self.comparisons, self.variant),
-                        *shape_table(self.comparisons, self.variant),
+                        *tables.comparison_tables(self.comparisons, self.variant),
+                        *tables.shape_table(self.comparisons, self.variant),
                     ],
                 ),
-                Section("Claims", text=TEXTS["claims"], tables=claim_tables(self.verdicts)),
+                Section(
+                    "Claims", text=tables.TEXTS["claims"], tables=tables.claim_tables(self.verdicts)
+                ),
                 Section("Provenance", facts=self.facts()),
             ],
         )
 
     def agreement(self) -> str:
         """Return the paragraph of the report about the relative errors of our results."""
-        errors = find_errors(self.comparisons)
-        final = errors.selected + errors.predicted
+        selected = find_errors(self.comparisons, "final")
+        predicted = find_errors(self.comparisons, "final", selected=False)
+        plateaus = find_errors(self.comparisons, "plateau")
+        final = selected + predicted
         if not final:
             return "No run is as long as the paper's, so no number can be compared."
         text = (
             f"Mean absolute relative error over {len(final)} published final regrets: "
             f"{fmean(final):.1%}"
         )
-        if errors.plateaus:
+        if plateaus:
             text += (
-                f"; over {len(errors.plateaus)} plateaus of explicit exploration: "
-                f"{fmean(errors.plateaus):.1%}, {max(errors.plateaus):.1%} at most"
+                f"; over {len(plateaus)} plateaus of explicit exploration: "
+                f"{fmean(plateaus):.1%}, {max(plateaus):.1%} at most"
             )
         if self.variant != "figures":
             return f"{text}."
-        kinds = {
-            "used to select this variant": errors.selected,
-            "that it predicts": errors.predicted,
-        }
+        kinds = {"used to select this variant": selected, "that it predicts": predicted}
         parts = "; ".join(
             f"over the {len(found)} values {kind}: {fmean(found):.1%}"
             for kind, found in kinds.items()
@@ -176,7 +165,7 @@ class PaperReport:
         )
         return (
             f"{text}. Mean absolute relative error of the final regrets {parts}. "
-            f"{TEXTS['selection']}"
+            f"{tables.TEXTS['selection']}"
         )
 
     def facts(self) -> dict[str, str]:

@@ -157,10 +157,8 @@ def judge_settings(tested: Sequence[Tested]) -> tuple[Detail, ...]:
     `tested` contains the p-values of the claim in each setting.
     """
     p_values = [one.test for one in tested if one.test is not None]
-    confirmed, refuted = (
-        iter(discoveries([test[side] for test in p_values], FALSE_DISCOVERY_RATE))
-        for side in (0, 1)
-    )
+    sides = zip(*p_values, strict=True) if p_values else ((), ())
+    confirmed, refuted = (iter(discoveries(side, FALSE_DISCOVERY_RATE)) for side in sides)
     details = []
     for one in tested:
         verdict: Answer = "says nothing"
@@ -194,18 +192,11 @@ def format_outcome(verdict: Answer, answers: Sequence[Answer]) -> str:
     """
     trivial = answers.count("says nothing")
     tested = len(answers) - trivial
-    texts = []
+    text: str = verdict
     if tested and answers.count(verdict) == tested:
-        texts.append(f"{verdict} in all {tested} settings" if tested > 1 else verdict)
+        text = f"{verdict} in all {tested} settings" if tested > 1 else verdict
     elif tested:
-        parts = (
-            f"{kind} in {answers.count(kind)}"
-            for kind in ("confirmed", "refuted", "not resolved")
-            if kind in answers
-        )
-        texts.append(f"{verdict}: {', '.join(parts)} of {tested} settings")
-    else:
-        texts.append(verdict)
-    if trivial:
-        texts.append(f"says nothing in {trivial} of {len(answers)}")
-    return "; ".join(texts)
+        kinds = ("confirmed", "refuted", "not resolved")
+        counts = [f"{kind} in {answers.count(kind)}" for kind in kinds if kind in answers]
+        text = f"{verdict}: {', '.join(counts)} of {tested} settings"
+    return text + (f"; says nothing in {trivial} of {len(answers)}" if trivial else "")
