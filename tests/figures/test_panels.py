@@ -102,17 +102,6 @@ def test_a_learner_far_above_the_others_leaves_the_panel_and_a_note_says_where_t
     assert small_print(figure) == f"{BAND_NOTE} {CUT_NOTE}\n{NOTES['command']}"
 
 
-def test_all_bands_lie_in_the_panels_where_none_is_far_above(results):
-    panels = regret_panels(results, FOUR)
-    figure = panel_figure(panels, **NOTES).draw()
-    top = max(line.high.max() for lines in panels.values() for line in lines.values())
-    bottom, above = figure.axes[0].get_ylim()
-    assert bottom == 0
-    assert above >= top
-    assert not any(axes.texts for axes in figure.axes)
-    assert small_print(figure) == f"{BAND_NOTE}\n{NOTES['command']}"
-
-
 def test_a_learner_keeps_its_colour_where_others_are_missing(results, regret):
     names = list(LEARNERS.values())
     some = regret_panels(results, ["lazy:1", "lazy:10"])

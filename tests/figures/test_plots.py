@@ -213,24 +213,14 @@ def test_a_large_world_is_a_table_of_its_values():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("Step", "State")
 
 
-def test_a_policy_is_a_table_of_its_actions():
-    policy = bl.Policy(np.array([[0, 1, 1], [1, 0, 1]], np.int32))
-    axes = policy.plot(actions=["wait", "treat"])
-    [image] = axes.get_images()
-    np.testing.assert_array_equal(image.get_array(), policy.actions.T)
-    assert [text.get_text() for text in axes.texts] == ["0", "1", "1", "0", "1", "1"]
-    names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["0: wait", "1: treat"]
-
-
 def test_exploration_and_terminal_states_of_a_policy_are_marked_and_state_0_is_at_the_top():
     explore = np.zeros((1, 3, 2), bool)
     explore[0, 1] = True
     policy = bl.Policy(np.array([[0, 1, 0]], np.int32), explore, terminal=(2,))
-    axes = policy.plot()
+    axes = policy.plot(actions=["wait", "treat"])
     assert [text.get_text() for text in axes.texts] == ["0", "?", ""]
     names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["action 0", "drawn at random", "terminal state"]
+    assert names == ["0: wait", "drawn at random", "terminal state"]
     bottom, top = axes.get_ylim()
     assert bottom > top
 

@@ -92,15 +92,6 @@ def test_a_grid_marks_terminal_states():
     assert "nothing leads out" not in legend(axes)
 
 
-def test_a_ring_shows_any_small_world():
-    world = garnet(5, 2, horizon=3, branching=2)
-    axes = bl.plot(world, layout="ring")
-    places = np.array([circle.center for circle in parts(axes, Circle)])
-    assert np.ptp(np.hypot(*places.T)) < 1e-9
-    assert len(parts(axes, FancyArrowPatch)) == world.succ.size
-    assert legend(axes) == ["action 0", "action 1", "first state"]
-
-
 def test_a_grid_shows_values_walls_the_goal_and_the_best_moves():
     world = gridworld(3, 3, horizon=10, slip=0, walls=[(1, 1)])
     axes = bl.plot(world, layout=(3, 3), actions=COMPASS)

@@ -234,15 +234,6 @@ def test_differences_are_paired_by_seed():
     assert beats["settings in which active beats Lazy, α = 100"] < 10
 
 
-def test_a_learner_as_good_as_active_does_not_refute_that_active_is_best():
-    level = {**LEVEL, "lazy:100": LEVEL["active"]}
-    slope = {**SLOPE, "lazy:100": SLOPE["active"]}
-    equal = replace(GOOD, level=level, slope=slope, own_noise=0.0)
-    found = CLAIM["active-best"](Evidence(*equal.make()))
-    assert found.verdict == "not resolved"
-    assert found.numbers["settings in which active beats Lazy, α = 100"] == 0
-
-
 def test_runs_of_two_bases_or_two_lengths_are_refused():
     other = [{**row, "base": "literal"} for row in GOOD.rows()]
     with pytest.raises(ValueError, match=r"^All runs must have the same base, got figures"):

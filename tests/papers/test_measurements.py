@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from belated.papers.howson2021 import measurements
-from belated.papers.howson2021.grid import LAWS, Preset, cells
+from belated.papers.howson2021.grid import Preset, cells
 from belated.papers.howson2021.measurements import (
     Measurements,
     epoch_cells,
@@ -43,16 +43,6 @@ def test_epochs_are_those_of_the_simulation() -> None:
         assert epochs[0] == 1
         assert epochs[-1] == setting.run(2).epochs
         assert set(np.diff(epochs)) <= {0, 1}
-
-
-def test_epochs_are_measured_on_the_shortest_chain_with_the_first_seeds() -> None:
-    found = epoch_cells(GRID)
-    assert {cell.delay for cell in found} == {
-        f"{law}:{mean}" for law in LAWS for mean in (100, 500)
-    }
-    assert {(cell.world, cell.updater, cell.seeds) for cell in found} == {
-        ("chain-5", "lazy:1", (0, 1, 2, 3, 4))
-    }
 
 
 def test_epsilon_greedy_needs_more_episodes_on_a_longer_chain() -> None:

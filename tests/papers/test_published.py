@@ -51,20 +51,6 @@ def test_errors_are_relative_to_the_published_number_and_averaged_without_their_
     )
 
 
-def test_the_band_is_the_central_95_percent_of_runs():
-    runs, curves = replace(EXACT, noise=20.0, seeds=41).make()
-    [one] = [
-        one
-        for one in compare(runs, curves)
-        if (one.states, one.updater, one.law, one.mean) == (10, "lazy:10", "geometric", 200)
-    ]
-    mine = runs["total_regret"][runs["setting"] == "chain-10/figures/geometric-200/lazy-10"]
-    assert one.ours == pytest.approx(mine.mean())
-    assert one.low == pytest.approx(np.sort(mine)[1])
-    assert one.high == pytest.approx(np.sort(mine)[-2])
-    assert one.published == 551
-
-
 def test_runs_of_another_length_are_shown_but_not_summed_up():
     runs, curves = replace(EXACT, chains=(5, 20), episodes=10_000).make()
     found = compare(runs, curves)

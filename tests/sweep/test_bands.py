@@ -42,12 +42,6 @@ def test_an_axis_is_cut_above_the_lines_that_one_is_far_above():
     assert axis_limit({"Constant": lines}) == pytest.approx(1.6 * 20)
 
 
-def test_the_axis_is_cut_by_the_highest_value_of_a_line_in_any_panel():
-    low = {"Active": flat(5, 10), "Lazy": flat(5, 20), "Explicit": flat(5, 15)}
-    high = {"Active": flat(5, 10), "Lazy": flat(5, 30), "Explicit": flat(50, 100)}
-    assert axis_limit({"Constant": low, "Geometric": high}) == pytest.approx(1.6 * 30)
-
-
 def test_an_axis_is_not_cut_where_half_of_the_lines_would_leave():
     assert axis_limit({"Constant": {"Active": flat(5, 10), "Lazy": flat(5, 100)}}) is None
 

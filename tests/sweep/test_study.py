@@ -32,15 +32,6 @@ def test_cells_are_the_cross_product_and_laws_of_mean_zero_are_one() -> None:
     assert sorted({seed for cell in cells for seed in cell.seeds}) == list(range(7))
 
 
-def test_ids_can_be_said_and_digests_tell_every_difference() -> None:
-    cells = {cell.id: cell for cell in Study(**GOOD).cells()}
-    cell = cells["chain-3/ucbvi-bf-two_term-0.03/poisson-5/lazy-10/seeds-5-6"]
-    assert dict(cell.base_options) == {"preset": "two_term", "scale": 0.03}
-    assert len({cell.digest for cell in cells.values()}) == len(cells)
-    longer = Study(**{**GOOD, "episodes": 101}).cells()
-    assert not {cell.digest for cell in longer} & {cell.digest for cell in cells.values()}
-
-
 def test_bases_can_be_omitted_in_a_world() -> None:
     omit = {"chain-3": ["ucbvi-bf-two_term-0.03"]}
     cells, rest = Study(**GOOD).cells(), Study(**{**GOOD, "omit": omit}).cells()

@@ -131,12 +131,9 @@ def two_way_styles(lines: Iterable[tuple[str, str, str]]) -> dict[str, LineStyle
     (True, True)
     """
     lines = list(dict.fromkeys(lines))
-    if not lines:
-        return {}
-    colours, patterns = (
-        line_styles(dict.fromkeys(values)) for values in list(zip(*lines, strict=True))[1:]
-    )
-    if min(len(colours), len(patterns)) == 1:
+    colours = line_styles(dict.fromkeys(colour for _, colour, _ in lines))
+    patterns = line_styles(dict.fromkeys(pattern for _, _, pattern in lines))
+    if min(len(colours), len(patterns)) <= 1:
         return line_styles(label for label, _, _ in lines)
     return {
         label: replace(patterns[pattern], colour=colours[colour].colour)

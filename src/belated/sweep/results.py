@@ -81,12 +81,11 @@ class Results:
         if not self.store.folder.is_dir():
             raise ValueError(f"folder {str(folder)!r} does not exist. {FOLDER_HINT}")
         self.provenance, messages = self.store.read_provenance()
-        for message in messages[:MAX_WARNINGS]:
-            warnings.warn(message, stacklevel=2)
         if (more := len(messages) - MAX_WARNINGS) > 0:
-            warnings.warn(
-                f"{more} more files are damaged, or are not results of this sweep.", stacklevel=2
-            )
+            summary = f"{more} more files are damaged, or are not results of this sweep."
+            messages[MAX_WARNINGS:] = [summary]
+        for message in messages:
+            warnings.warn(message, stacklevel=2)
         if not self.provenance:
             raise ValueError(f"folder {str(folder)!r} holds no results. {FOLDER_HINT}")
         self._connection = duckdb.connect()

@@ -146,12 +146,11 @@ class Study:
         for label in labels:
             if labels.count(label) > 1:
                 yield "bases", f"two bases have the name {label!r}; give one a label."
-        listed = {"world": self.worlds, "base": labels}
-        named = [("world", world) for world in self.omit]
-        named += [("base", label) for omitted in self.omit.values() for label in omitted]
-        for kind, name in named:
-            if name not in listed[kind]:
-                known = ", ".join(listed[kind])
+        named = [("world", world, self.worlds) for world in self.omit]
+        named += [("base", label, labels) for omitted in self.omit.values() for label in omitted]
+        for kind, name, listed in named:
+            if name not in listed:
+                known = ", ".join(listed)
                 yield "omit", f"{kind} {name!r} is not in the study; it has {known}."
 
     def settings(self) -> list[Cell]:
@@ -270,11 +269,6 @@ def parse_updater(value: Any) -> str:
     return name_with_options(UPDATER_NAMES.parse(name, options))
 
 
-def parse_delay(value: Any) -> str:
-    """Return the canonical name of a delay law."""
-    return normalize_delay(parse_text(value))
-
-
 def parse_choice(key: str, value: Any) -> Any:
     """Return `value`, which must be an allowed value of `key`."""
     require(value in CHOICES[key])
@@ -304,11 +298,11 @@ KEYS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
         "a list of names, or [[bases]] sections with a name",
         partial(parse_list, BaseEntry.parse),
     ),
-    "updaters": (
-        "a list of names, or of tables with a name",
-        partial(parse_list, parse_updater),
+    "updaters": ("a list of names, or of tables with a name", partial(parse_list, parse_updater)),
+    "delays": (
+        "a list of names",
+        partial(parse_list, lambda name: normalize_delay(parse_text(name))),
     ),
-    "delays": ("a list of names", partial(parse_list, parse_delay)),
     "rewards": ("'known' or 'unknown'", partial(parse_choice, "rewards")),
     "checkpoints": ("a whole number of at least 1", parse_number),
     "scales": (

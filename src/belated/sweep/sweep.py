@@ -13,6 +13,7 @@ from belated.progress import Progress
 from belated.simulation.compiled_run import OnProgress
 from belated.simulation.many import Device, RunThreads, compile_engine
 from belated.simulation.run import Run
+from belated.simulation.simulation import ignore_progress
 from belated.sweep.cell import Cell
 from belated.sweep.cost import expected_cost
 from belated.sweep.store import Store
@@ -120,7 +121,7 @@ def sweep(
     return SweepResult(len(todo), finished, time.perf_counter() - began)
 
 
-def run_cell(cell: Cell, on_progress: OnProgress | None = None) -> list[TimedRuns]:
+def run_cell(cell: Cell, on_progress: OnProgress = ignore_progress) -> list[TimedRuns]:
     """Compute `cell`, and return a list with its runs and their computing time in seconds.
 
     `on_progress` is called during the computation, with the number of episodes simulated since its
@@ -128,8 +129,7 @@ def run_cell(cell: Cell, on_progress: OnProgress | None = None) -> list[TimedRun
     """
     began = time.perf_counter()
     setting = cell.build()
-    options = (on_progress,) if on_progress else ()
-    runs = [setting.run(seed, *options) for seed in cell.seeds]
+    runs = [setting.run(seed, on_progress) for seed in cell.seeds]
     return [(runs, time.perf_counter() - began)]
 
 
