@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +12,7 @@ from belated.check import did_you_mean, similar
 from belated.episode import Bools
 from belated.figures.names import readable, title_of
 from belated.figures.panels import PanelFigure, panel_figure
-from belated.sweep.bands import Band, Columns, Panels, curve_band, final_band
+from belated.sweep.bands import Band, Columns, Curves, Panels, curve_band, final_band
 from belated.sweep.results import PARTS, varied
 
 OPTION_COLUMNS: Final = PARTS[4:]
@@ -25,10 +25,6 @@ law has a figure of its own."""
 MIN_DELAYS_PER_LINE: Final = 3
 """Minimum number of points on the longest line of a figure of final regret against the expected
 delay. A point is one expected delay. If all lines have fewer points, the figure is not drawn."""
-
-Curves = Callable[[str], Columns]
-"""Function that maps the id of a setting to a table with the columns seed, episode and regret. The
-table has one row per run of the setting and checkpoint."""
 
 
 def study_figures(

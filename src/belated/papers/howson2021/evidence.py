@@ -11,13 +11,7 @@ from belated.episode import Floats, Ints
 from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS
 from belated.papers.howson2021.measurements import Measurements
 from belated.papers.statistics import align
-from belated.sweep.bands import Columns
-
-Curves = Callable[[str], Columns]
-"""Function that maps the id of a setting to a table with the columns seed, episode and regret.
-
-The table has one row for each checkpoint of each run of the setting.
-"""
+from belated.sweep.bands import Columns, Curves
 
 
 class Condition(NamedTuple):

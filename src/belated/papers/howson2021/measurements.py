@@ -85,7 +85,10 @@ class Measurements:
         """
         try:
             facts = json.loads((folder / FILE_NAME).read_bytes())
-            tables = [_columns_of(facts[name]) for name in ("epochs", "exploration")]
+            tables: list[Columns] = [
+                {name: np.array(values) for name, values in facts[table].items()}
+                for table in ("epochs", "exploration")
+            ]
         except (OSError, ValueError, KeyError, AttributeError):
             return None
         if cells is not None and facts.get("inputs") != describe_inputs(cells):
@@ -255,10 +258,3 @@ def find_good_policies(gaps: Floats, optimal_value: float) -> tuple[int, int]:
 
 def _by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
     return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-
-
-def _columns_of(table: dict[str, list[Any]]) -> Columns:
-    return {
-        name: np.array(values, object if values and isinstance(values[0], str) else None)
-        for name, values in table.items()
-    }

@@ -20,13 +20,7 @@ from typing import Final, Literal
 
 import numpy as np
 
-from belated.papers.howson2021.evidence import (
-    Curves,
-    Evidence,
-    Key,
-    interpolate_regret,
-    make_condition,
-)
+from belated.papers.howson2021.evidence import Evidence, Key, interpolate_regret, make_condition
 from belated.papers.howson2021.grid import (
     CHAINS,
     LAWS,
@@ -42,7 +36,7 @@ from belated.papers.statistics import (
     resample_means,
     slope_weights,
 )
-from belated.sweep.bands import Columns
+from belated.sweep.bands import Columns, Curves
 
 SELECTION_CHAINS: Final = (5, 10)
 """Numbers of states of two chains. All published numbers of these chains were used to select the
