@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from belated.figures.panels import delay_figure, regret_figure
-from belated.figures.report import Section, citation, write_report
+from belated.figures.panels import panel_figure
+from belated.figures.report import Section, write_report
 from belated.sweep.bands import Band
 from browser.chromium import CHROMIUM, chromium
 
@@ -27,10 +27,10 @@ DRAWN = "[...document.images].map(one => one.complete && one.naturalWidth > 0)"
 def test_every_figure_is_drawn_and_the_console_is_empty(tmp_path: Path) -> None:
     lines = {name: Band(X, slope * X, slope * X, slope * X) for name, slope in SLOPES.items()}
     figures = {
-        "regret": regret_figure({"Constant": lines, "Poisson": lines}, title="Regret"),
-        "delay": delay_figure({"Active": lines}, title="Delay"),
+        "regret": panel_figure({"Constant": lines, "Poisson": lines}, title="Regret"),
+        "delay": panel_figure({"Active": lines}, x="mean_delay", title="Delay"),
     }
-    sections = [Section("Figures", figures=figures), citation()]
+    sections = [Section("Figures", figures=figures)]
     path = write_report(tmp_path / "report.html", title="A <report>", sections=sections)
     with chromium(tmp_path / "profile") as tab:
         tab.goto(path.as_uri())

@@ -115,18 +115,6 @@ def test_runs_that_cannot_be_grouped_are_refused():
         bl.plot([3])
 
 
-def test_a_simulated_run_knows_the_names_of_its_setting():
-    found = bl.simulate(
-        bl.chain(3),
-        base=bl.UCRL2(scale=0.1),
-        updater=bl.Lazy(2),
-        delay=bl.delays.geometric(5),
-        episodes=10,
-    )
-    assert (found.base, found.updater, found.delay) == ("ucrl2:scale=0.1", "lazy:2", "geometric:5")
-    assert found.world == "3 states, 2 actions, 3 steps"
-
-
 # Results
 
 
@@ -217,13 +205,6 @@ def test_axes_and_facets_exclude_each_other(results):
 # Worlds and policies
 
 
-def test_a_small_world_is_a_picture_of_its_states():
-    axes = bl.chain(4).plot(actions=["left", "right"])
-    assert {"0", "1", "2", "3"} <= {text.get_text() for text in axes.texts}
-    legend = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert legend == ["left", "right", "first state"]
-
-
 def test_a_large_world_is_a_table_of_its_values():
     axes = bl.chain(30).plot()
     [image] = axes.get_images()
@@ -232,34 +213,14 @@ def test_a_large_world_is_a_table_of_its_values():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("Step", "State")
 
 
-def test_a_policy_is_a_table_of_its_actions():
-    policy = bl.Policy(np.array([[0, 1, 1], [1, 0, 1]], np.int32))
-    axes = policy.plot(actions=["wait", "treat"])
-    [image] = axes.get_images()
-    np.testing.assert_array_equal(image.get_array(), policy.actions.T)
-    assert [text.get_text() for text in axes.texts] == ["0", "1", "1", "0", "1", "1"]
-    names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["0: wait", "1: treat"]
-
-
-def test_a_policy_that_explores_says_where():
-    explore = np.zeros((1, 2, 2), bool)
+def test_exploration_and_terminal_states_of_a_policy_are_marked_and_state_0_is_at_the_top():
+    explore = np.zeros((1, 3, 2), bool)
     explore[0, 1] = True
-    axes = bl.Policy(np.array([[0, 1]], np.int32), explore).plot()
-    assert [text.get_text() for text in axes.texts] == ["0", "?"]
+    policy = bl.Policy(np.array([[0, 1, 0]], np.int32), explore, terminal=(2,))
+    axes = policy.plot(actions=["wait", "treat"])
+    assert [text.get_text() for text in axes.texts] == ["0", "?", ""]
     names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["action 0", "drawn at random"]
-
-
-# Names
-
-
-def test_terminal_states_of_a_policy_have_no_action_and_state_0_is_at_the_top():
-    policy = bl.Policy(np.array([[0, 1, 0]], np.int32), terminal=(2,))
-    axes = policy.plot()
-    assert [text.get_text() for text in axes.texts] == ["0", "1", ""]
-    names = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert names == ["action 0", "action 1", "terminal state"]
+    assert names == ["0: wait", "drawn at random", "terminal state"]
     bottom, top = axes.get_ylim()
     assert bottom > top
 

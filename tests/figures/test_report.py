@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.figures.panels import regret_figure
-from belated.figures.report import Section, Table, citation, write_report
+from belated.figures.panels import panel_figure
+from belated.figures.report import Section, Table, write_report
 from belated.sweep.bands import Band
 
 EVIL = """</script><script>alert("1")</script><img src='x' onerror='alert(1)'> & <!-- {{ title }}"""
@@ -48,7 +48,7 @@ def line(*values):
 @pytest.fixture(scope="module")
 def figures():
     panels = {"Constant": {"Active": line(0, 1)}, "Uniform": {"Active": line(0, 2)}}
-    return {f"figure-{i}": regret_figure(panels, title=f"Figure {i}") for i in range(3)}
+    return {f"figure-{i}": panel_figure(panels, title=f"Figure {i}") for i in range(3)}
 
 
 def sections(figures):
@@ -56,7 +56,6 @@ def sections(figures):
         Section("Figures", figures=figures),
         Section("Claims", tables=[Table("Claims.", ("Claim", "Verdict"), [("One", "holds")])]),
         Section("Provenance", facts={"Command": "belated reproduce howson2021"}),
-        citation(),
     ]
 
 
@@ -84,7 +83,7 @@ def test_all_figures_stand_in_the_page(text, figures):
 
 def test_a_figure_with_lines_cut_off_is_shown_in_full_on_demand(tmp_path):
     panels = {"": {"One": line(0, 1), "Two": line(0, 1.1), "Outlier": line(0, 90)}}
-    cut = regret_figure(panels, title="Cut")
+    cut = panel_figure(panels, title="Cut")
     path = write_report(tmp_path / "cut.html", title="", sections=[Section("", figures={"a": cut})])
     page = Page(path.read_text(encoding="utf-8"))
     assert drawings(page) == [cut.svg(), cut.svg(full=True)]
@@ -94,30 +93,13 @@ def test_a_figure_with_lines_cut_off_is_shown_in_full_on_demand(tmp_path):
 
 def test_nothing_is_loaded_from_anywhere_and_nothing_runs(text):
     page = Page(text)
+    policies = [meta["content"] for meta in page.all("meta") if "content" in meta]
+    assert any(policy.startswith("default-src 'none'; ") for policy in policies)
     assert page.all("link") == page.all("script") == page.all("iframe") == []
     for tag, attributes in page.elements:
         assert attributes.get("src", "data:").startswith("data:"), tag
         assert attributes.get("href", "#").startswith("#")
     assert not re.search(r"@import|url\(", "".join(page.texts["style"]))
-
-
-def test_the_page_itself_forbids_the_network(text):
-    [policy] = [
-        meta["content"]
-        for meta in Page(text).all("meta")
-        if meta.get("http-equiv") == "Content-Security-Policy"
-    ]
-    assert policy.startswith("default-src 'none'; ")
-    assert "http" not in policy
-    assert "*" not in policy
-
-
-def test_links_lead_to_places_in_the_page(text):
-    page = Page(text)
-    places = {attributes["id"] for _, attributes in page.elements if "id" in attributes}
-    links = [attributes["href"][1:] for attributes in page.all("a")]
-    assert len(links) == 4
-    assert set(links) <= places
 
 
 def test_the_same_sections_give_the_same_bytes(text, figures, tmp_path):
@@ -135,30 +117,16 @@ def test_words_that_look_like_markup_stay_words(tmp_path):
             Section(
                 EVIL,
                 text=EVIL,
-                figures={"evil": regret_figure(panels, title=EVIL, command=EVIL)},
+                figures={"evil": panel_figure(panels, title=EVIL, command=EVIL)},
                 tables=[Table(EVIL, (EVIL,), [(EVIL,)])],
                 facts={EVIL: EVIL},
-                code=EVIL,
             )
         ],
     )
     page = Page(path.read_text(encoding="utf-8"))
     assert len(page.all("img")) == 1
     assert page.all("script") == []
-    for tag in (
-        "title",
-        "h1",
-        "h2",
-        "p",
-        "strong",
-        "code",
-        "caption",
-        "td",
-        "th",
-        "dt",
-        "dd",
-        "pre",
-    ):
+    for tag in ("title", "h1", "h2", "p", "strong", "code", "caption", "td", "th", "dt", "dd"):
         assert EVIL in "".join(page.texts[tag]), tag
     assert "alert" not in "".join(name for _, a in page.elements for name in a)
     assert "<img" not in "".join(drawings(page))
@@ -167,21 +135,7 @@ def test_words_that_look_like_markup_stay_words(tmp_path):
 def test_a_report_without_jinja2_is_an_error_that_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(ImportError, match=r"pip install 'belated\[report\]'\.$"):
-        write_report(tmp_path / "no.html", title="Light", sections=[citation()])
-
-
-@pytest.mark.parametrize("name", ["", "two words", 'a"b', "ä"])
-def test_an_id_unfit_for_an_address_is_rejected(tmp_path, figures, name):
-    named = {name: figures["figure-0"]}
-    with pytest.raises(ValueError, match=rf"^A figure's id must consist of .*, got {name!r}\.$"):
-        write_report(tmp_path / "no.html", title="", sections=[Section("", figures=named)])
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_two_figures_with_one_id_are_rejected(tmp_path, figures):
-    twice = [Section("", figures=figures), Section("", figures=figures)]
-    with pytest.raises(ValueError, match=r"^Two figures have the id 'figure-0'; ids must differ"):
-        write_report(tmp_path / "no.html", title="", sections=twice)
+        write_report(tmp_path / "no.html", title="Light", sections=[])
 
 
 @pytest.fixture
@@ -208,14 +162,7 @@ def test_numbers_are_readable_and_right_aligned(page_with):
     assert classes == ["short", "number", "number", "number"] * 2
 
 
-def test_a_row_of_the_wrong_length_is_rejected():
-    with pytest.raises(
-        ValueError, match=r"^A row of table 'Some\.' must have 2 values, .* got 1\.$"
-    ):
-        Table("Some.", ("One", "Two"), [("a",)])
-
-
-def test_the_citation_names_the_software_and_the_paper():
-    code = citation().code
+def test_the_citation_names_the_software_and_the_paper(text):
+    [code] = Page(text).texts["pre"]
     assert f"version = {{{bl.__version__}}}" in code
     assert "Howson, Benjamin and Pike-Burke, Ciara and Filippi, Sarah" in code

@@ -91,9 +91,9 @@ def test_two_settings_are_never_one_line():
     runs, curves = study(("psrl", "ucrl2"), learners=("active",), means=(0,))
     one = np.full(runs["seed"].size, "one", object)
     with pytest.raises(ValueError, match="a line shows one setting"):
-        studies.episode_panels(runs, curves, one, one)
+        studies.panels_of(runs, curves, "episode", one, one)
     with pytest.raises(ValueError, match="a line shows one setting"):
-        studies.final_panels(runs, "mean_delay", one, one)
+        studies.panels_of(runs, curves, "mean_delay", one, one)
 
 
 def own_laws(*delays):

@@ -11,6 +11,7 @@ from belated.papers.howson2021.claims.learners import CONVERGED, optimal_chain_v
 from belated.papers.howson2021.claims.verdict import CLAIMS
 from belated.papers.howson2021.evidence import Evidence
 from belated.papers.howson2021.grid import LEARNERS
+from belated.papers.statistics import mean_interval
 from made_up_runs import COST, LEVEL, SLOPE, MadeUp, columns
 
 GOOD = MadeUp()
@@ -144,13 +145,8 @@ def test_a_claim_refuted_on_one_chain_is_confirmed_in_the_settings_of_the_other(
 def test_a_claim_is_not_tested_without_the_runs_it_speaks_of(name):
     found = CLAIM[name](Evidence(*replace(GOOD, learners=("explicit",)).make()))
     assert found.verdict == found.outcome == "not tested"
-    assert found.numbers == found.details == ()
-
-
-def test_nothing_is_tested_on_no_runs_at_all():
-    runs, curves = GOOD.make()
-    nothing = {name: column[:0] for name, column in runs.items()}
-    assert {verdict.verdict for verdict in all_claims(nothing, curves)} == {"not tested"}
+    assert not found.numbers
+    assert not found.details
 
 
 @pytest.mark.parametrize("seeds", [1, 4])
@@ -207,8 +203,9 @@ def test_false_discoveries_are_controlled_over_settings():
     )
     runs, curves = equal.make()
     evidence = Evidence(runs, curves)
-    gaps = [evidence.differences(one, ("lazy:10",), "active")[0] for one in evidence.conditions()]
-    assert any(not low <= 0 <= high for gap in gaps for _, low, high in gap.values())
+    tables = [table for _, table in evidence.tables(("active", "lazy:10"))]
+    gaps = [mean_interval(table[:, 1] - table[:, 0]) for table in tables]
+    assert any(gap.is_positive or gap.is_negative for gap in gaps)
     found = CLAIM["active-best"](Evidence(*replace(equal, learners=tuple(LEARNERS)).make()))
     assert found.count("refuted") == 0
     assert found.verdict == "not resolved"
@@ -227,24 +224,14 @@ def test_differences_are_paired_by_seed():
     noisy = replace(GOOD, noise=300.0)
     paired = CLAIM["active-best"](Evidence(*noisy.make()))
     assert paired.verdict == "confirmed"
-    beats = dict(paired.numbers)
-    assert beats["settings in which active beats Lazy, α = 100"] == 42
+    assert paired.numbers["settings in which active beats Lazy, α = 100"] == 42
     runs, curves = noisy.make()
     rng = np.random.default_rng(8)
     for setting in np.unique(runs["setting"].astype(str)):
         mine = np.flatnonzero(runs["setting"] == setting)
         runs["total_regret"][mine] = runs["total_regret"][rng.permutation(mine)]
-    beats = dict(CLAIM["active-best"](Evidence(runs, curves)).numbers)
+    beats = CLAIM["active-best"](Evidence(runs, curves)).numbers
     assert beats["settings in which active beats Lazy, α = 100"] < 10
-
-
-def test_a_learner_as_good_as_active_does_not_refute_that_active_is_best():
-    level = {**LEVEL, "lazy:100": LEVEL["active"]}
-    slope = {**SLOPE, "lazy:100": SLOPE["active"]}
-    equal = replace(GOOD, level=level, slope=slope, own_noise=0.0)
-    found = CLAIM["active-best"](Evidence(*equal.make()))
-    assert found.verdict == "not resolved"
-    assert dict(found.numbers)["settings in which active beats Lazy, α = 100"] == 0
 
 
 def test_runs_of_two_bases_or_two_lengths_are_refused():

@@ -42,14 +42,6 @@ def test_plans_follow_the_formula():
     assert above > 100  # nothing is clipped
 
 
-def test_the_constant_is_in_place_of_a_logarithm():
-    rng = np.random.default_rng(10)
-    n, m = random_counts(rng, bl.Shape(3, 2, 4))
-    few, many = (bl.plan(Published(), n, m, np.ones((3, 2)), episodes=K).q for K in (10, 10_000))
-    np.testing.assert_array_equal(few, many)
-    assert Published().log == 5.99
-
-
 @pytest.mark.parametrize("states", [5, 10])
 def test_without_delay_regret_is_close_to_the_published_one(states):
     runs = bl.simulate_many(

@@ -3,8 +3,6 @@
 import hashlib
 from typing import get_args
 
-import pytest
-
 from belated.papers.howson2021.grid import (
     DELAY_SCALES_FILE,
     PRESETS,
@@ -15,18 +13,6 @@ from belated.papers.howson2021.grid import (
 from belated.simulation.calibration_table import read_table
 from belated.sweep.cell import Cell
 from belated.sweep.study import read_study
-
-
-@pytest.mark.parametrize("variant", get_args(Variant))
-def test_the_grid_has_every_setting_once_and_no_delay_is_one_law(variant: str) -> None:
-    made = cells(PRESETS["paper"], variant)  # type: ignore[arg-type]
-    settings = {cell.setting for cell in made}
-    learners = 6 if variant == "figures" else 5  # explicit exploration on two kinds of chains
-    assert len(settings) == 4 * (1 + 4 * 5) * learners  # chains, delays, learners
-    assert len({cell.digest for cell in made}) == len(made)
-    assert sum(len(cell.seeds) for cell in made) == 30 * len(settings)
-    assert {cell.episodes for cell in made if cell.world.startswith("chain-30")} == {100_000}
-    assert {cell.episodes for cell in made if cell.world == "chain-5"} == {10_000}
 
 
 def test_explicit_exploration_in_the_figures_variant_runs_on_both_kinds_of_chains() -> None:

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from belated.papers.howson2021 import measurements
-from belated.papers.howson2021.grid import LAWS, Preset, cells
+from belated.papers.howson2021.grid import Preset, cells
 from belated.papers.howson2021.measurements import (
     Measurements,
-    count_runs,
     epoch_cells,
+    measure,
     measure_epochs,
     measure_exploration,
     play_epochs,
@@ -45,16 +45,6 @@ def test_epochs_are_those_of_the_simulation() -> None:
         assert set(np.diff(epochs)) <= {0, 1}
 
 
-def test_epochs_are_measured_on_the_shortest_chain_with_the_first_seeds() -> None:
-    found = epoch_cells(GRID)
-    assert {cell.delay for cell in found} == {
-        f"{law}:{mean}" for law in LAWS for mean in (100, 500)
-    }
-    assert {(cell.world, cell.updater, cell.seeds) for cell in found} == {
-        ("chain-5", "lazy:1", (0, 1, 2, 3, 4))
-    }
-
-
 def test_epsilon_greedy_needs_more_episodes_on_a_longer_chain() -> None:
     means = [
         np.mean([measure_exploration(states, seed)["learnt_at"] for seed in range(10)])
@@ -70,17 +60,15 @@ def test_measurements_are_stored_and_read_only_for_the_same_grid(
     monkeypatch.setattr(measurements, "EXPLORATION_SEEDS", 2)
     monkeypatch.setattr(measurements, "EPOCH_MEANS", (100,))
     assert Measurements.load(tmp_path) is None
-    calls: list[None] = []
-    made = Measurements.make(GRID, lambda: calls.append(None))
-    assert len(calls) == count_runs(GRID) == 4 * 5 + 2
-    made.save(tmp_path, GRID)
-    for read in (Measurements.load(tmp_path), Measurements.load(tmp_path, GRID)):
-        assert read is not None
-        for table in ("epochs", "exploration"):
-            stored, original = getattr(read, table), getattr(made, table)
-            assert {name: column.tolist() for name, column in stored.items()} == {
-                name: column.tolist() for name, column in original.items()
-            }
+    measure(tmp_path, GRID)
+    made, read = Measurements.load(tmp_path), Measurements.load(tmp_path, GRID)
+    assert made is not None
+    assert read is not None
+    assert made.epochs["seed"].tolist() == list(range(5)) * 4
+    assert made.exploration["states"].tolist() == [3, 3]
+    stored = (tmp_path / "measurements.json").stat().st_mtime_ns
+    measure(tmp_path, GRID)
+    assert (tmp_path / "measurements.json").stat().st_mtime_ns == stored
     other = cells(Preset(seeds=6, episodes={5: 99, 10: 99, 20: 99, 30: 99}), "figures")
     assert Measurements.load(tmp_path, other) is None
     (tmp_path / "measurements.json").write_text("{}")

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from belated.figures.panels import PanelFigure
-from belated.papers.howson2021.grid import LAWS, LEARNERS, figures
+from belated.papers.howson2021.grid import LAWS, LEARNERS, PROPOSED_UPDATERS, figures
 from belated.papers.howson2021.published import PUBLISHED, compare
-from belated.papers.howson2021.report import DELAY_FIGURE_LEARNERS, PaperReport
+from belated.papers.howson2021.report import PaperReport
 from made_up_runs import MadeUp
 
 TITLES = [law.capitalize() for law in LAWS]
@@ -50,7 +50,7 @@ def test_delay_dependence_has_a_panel_for_each_learner_with_a_line_for_each_law(
     results: Any,
 ) -> None:
     figure = described(results, "chain-5-delay")
-    assert list(figure.panels) == list(DELAY_FIGURE_LEARNERS.values())
+    assert list(figure.panels) == [LEARNERS[updater] for updater in PROPOSED_UPDATERS]
     assert list(figure.styles) == TITLES
     line = figure.panels["Active"]["Geometric"]
     np.testing.assert_array_equal(line.x, [0, 100, 200, 300, 400, 500])

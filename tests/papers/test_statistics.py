@@ -12,9 +12,9 @@ from belated.papers.statistics import (
     bootstrap_interval,
     curvature_weights,
     discoveries,
+    is_below,
     mean_interval,
     p_value_above,
-    p_value_below,
     r_squared,
     relative_difference,
     resample_means,
@@ -102,13 +102,13 @@ def test_the_p_value_of_a_mean_is_nearly_that_of_students_test():
         known = stats.ttest_1samp(values, 0, alternative="greater").pvalue
         found = p_value_above(mean_interval(values), 0, 30)
         assert found == pytest.approx(known, rel=0.2, abs=0.01)
-        assert p_value_below(mean_interval(values), 0, 30) == pytest.approx(1 - found)
+        assert is_below(mean_interval(values), 0, 30).confirm == pytest.approx(1 - found)
 
 
 @pytest.mark.parametrize(("bound", "p"), [(1.0, 0.025), (3.0, 0.5), (5.0, 0.975)])
 def test_a_p_value_agrees_with_the_interval(bound, p):
     assert p_value_above(Interval(2.5, 1, 5), bound, 8) == pytest.approx(p)
-    assert p_value_below(Interval(2.5, 1, 5), bound, 8) == pytest.approx(1 - p)
+    assert is_below(Interval(2.5, 1, 5), bound, 8).confirm == pytest.approx(1 - p)
 
 
 def test_discoveries_are_those_of_scipys_adjusted_p_values():

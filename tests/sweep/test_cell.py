@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.simulation.simulation import normalize_delay
-from belated.sweep import cell as cell_module
 from belated.sweep.cell import Cell
 from belated.sweep.results import Results
 from belated.sweep.store import Store
@@ -68,14 +66,6 @@ def test_evenly_spaced_checkpoints_are_not_taken_for_those_with_early_ones() -> 
     assert new.tolist() == [1, 2, 5, 10, 20, 50, 100, 200, *old.tolist()]
 
 
-def test_results_of_a_world_that_has_changed_are_computed_again() -> None:
-    chain, lake = PLAIN, dataclasses.replace(PLAIN, world="frozen-lake-4x4")
-    digests = chain.digest, lake.digest
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cell_module, "CHANGED_RESULTS", {})
-        assert (chain.digest, lake.digest) == (digests[0], "2e9025f0f9636f10") != digests
-
-
 def test_results_of_own_code_that_has_changed_are_computed_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,10 +94,6 @@ def test_what_is_late_has_a_digest_and_a_name_of_its_own() -> None:
         "chain-30/ucrl2/geometric-100-steps/lazy-10",
         "chain-30/ucrl2-unknown-rewards/geometric-100-rewards-steps/lazy-10",
     ]
-
-
-def test_a_label_is_no_fact() -> None:
-    assert dataclasses.replace(FANCY, label="other").digest == FANCY.digest
 
 
 @pytest.mark.parametrize(
@@ -251,20 +237,6 @@ def test_a_study_may_have_delays_that_depend_on_what_is_played(tmp_path: Path) -
     run = bl.simulate("chain-3", base="ucrl2", updater="active", delay=DEPENDENT, episodes=50)
     mine = (runs["delay"] == DEPENDENT) & (runs["seed"] == 0)
     assert runs["total_regret"][mine] == run.total_regret
-
-
-def test_delays_within_a_delay_have_canonical_names_and_own_code(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert normalize_delay("by_action:1=geometric:3.0,0=(constant:1)") == (
-        "by_action:0=constant:1,1=geometric:3"
-    )
-    (tmp_path / "own_laws.py").write_text("import belated as bl\nslow = bl.delays.constant(9)\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    cell = dataclasses.replace(PLAIN, delay="by_action:0=own_laws:slow,1=constant:1")
-    before = cell.digest
-    (tmp_path / "own_laws.py").write_text("import belated as bl\nslow = bl.delays.constant(8)\n")
-    assert cell.digest != before
 
 
 def test_long_names_of_delays_are_shortened_in_ids() -> None:

@@ -60,16 +60,6 @@ def test_a_frame_of_curves_names_world_base_updater_delay_and_seed(results: Resu
         assert one[name].tolist() == column.tolist()
 
 
-def test_curves_of_all_settings_and_queries_have_the_same_columns(results: Results) -> None:
-    curves = results.curves()
-    assert list(curves) == CURVE_COLUMNS
-    assert curves["regret"].size == 8 * 2 * 40
-    found = results.sql(
-        "SELECT count(*) AS n FROM curves WHERE world = 'chain-3' AND updater = 'active'"
-    )
-    assert found["n"].tolist() == [2 * 2 * 40]
-
-
 def test_a_frame_can_be_a_polars_frame(results: Results, monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[dict[str, Any]] = []
     polars = SimpleNamespace(DataFrame=lambda columns: taken.append(columns) or "a Polars frame")

@@ -5,11 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import belated as bl
 from belated.cli.main import app
 from belated.papers.howson2021.grid import PRESETS, cells
-from belated.sweep.cost import expected_cost
-from belated.sweep.shard import Shard
+from belated.sweep.cost import expected_cost, select_shard
 from small_study import bytes_of
 
 GRID = cells(PRESETS["quick"], "figures")
@@ -17,32 +15,20 @@ GRID = cells(PRESETS["quick"], "figures")
 
 @pytest.mark.parametrize("count", [1, 3, 4])
 def test_the_shards_are_disjoint_and_together_the_whole_sweep(count: int) -> None:
-    parts = [Shard(i, count).select(GRID) for i in range(1, count + 1)]
+    parts = [select_shard(GRID, f"{i}/{count}") for i in range(1, count + 1)]
     assert sorted(cell.id for part in parts for cell in part) == sorted(cell.id for cell in GRID)
-
-
-def test_a_shard_does_not_depend_on_the_order_of_the_cells() -> None:
-    assert Shard(2, 5).select(GRID) == Shard(2, 5).select(GRID[::-1])
+    assert parts[0] == select_shard(GRID[::-1], f"1/{count}")
 
 
 def test_shards_have_about_the_same_expected_cost() -> None:
-    shapes = {name: bl.world(name).shape for name in {cell.world for cell in GRID}}
-    costs = [
-        sum(expected_cost(cell, shapes[cell.world]) for cell in Shard(i, 8).select(GRID))
-        for i in range(1, 9)
-    ]
+    costs = [sum(map(expected_cost, select_shard(GRID, f"{i}/8"))) for i in range(1, 9)]
     assert max(costs) < 1.1 * min(costs)
-
-
-def test_a_shard_is_parsed_and_printed() -> None:
-    assert Shard.parse("3/16") == Shard(3, 16)
-    assert str(Shard(3, 16)) == "3/16"
 
 
 @pytest.mark.parametrize("text", ["0/4", "5/4", "3", "a/b", "-1/2", "1/2/3", ""])
 def test_an_invalid_shard_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(ValueError, match="such as 3/16"):
-        Shard.parse(text)
+        select_shard(GRID, text)
 
 
 STUDY = """\

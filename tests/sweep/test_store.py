@@ -131,13 +131,6 @@ def test_a_full_disk_keeps_what_was_finished(
     assert sweep(cells, store).computed == 2
 
 
-def test_provenance_tells_versions_and_cell_and_stays_apart(whole: Path) -> None:
-    facts = json.loads(next((whole / "provenance").rglob("*.json")).read_text())
-    assert facts["versions"]["belated"] == bl.__version__
-    assert facts["cell"]["id"] in Results(whole).provenance
-    assert facts["seconds"] > 0
-
-
 KILLED = """
 import json, sys
 from belated.sweep.store import Store

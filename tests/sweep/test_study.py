@@ -24,26 +24,12 @@ GOOD: dict[str, Any] = {
 
 
 def test_cells_are_the_cross_product_and_laws_of_mean_zero_are_one() -> None:
-    cells = Study(**GOOD).cells()
+    cells = Study(**{**GOOD, "episodes": {"chain-3": 10, "chain-4": 20}}).cells()
+    assert {(cell.world, cell.episodes) for cell in cells} == {("chain-3", 10), ("chain-4", 20)}
     assert len(cells) == 2 * 2 * 2 * 2 * 2  # worlds, bases, updaters, delays, blocks of seeds
     assert len({cell.id for cell in cells}) == len(cells)
     assert {cell.delay for cell in cells} == {"constant:0", "poisson:5"}
     assert sorted({seed for cell in cells for seed in cell.seeds}) == list(range(7))
-
-
-def test_ids_can_be_said_and_digests_tell_every_difference() -> None:
-    cells = {cell.id: cell for cell in Study(**GOOD).cells()}
-    cell = cells["chain-3/ucbvi-bf-two_term-0.03/poisson-5/lazy-10/seeds-5-6"]
-    assert dict(cell.base_options) == {"preset": "two_term", "scale": 0.03}
-    assert len({cell.digest for cell in cells.values()}) == len(cells)
-    longer = Study(**{**GOOD, "episodes": 101}).cells()
-    assert not {cell.digest for cell in longer} & {cell.digest for cell in cells.values()}
-
-
-def test_more_seeds_keep_the_cells_that_were_there() -> None:
-    few = {cell.digest for cell in Study(**{**GOOD, "seeds": 5}).cells()}
-    many = {cell.digest for cell in Study(**{**GOOD, "seeds": 30}).cells()}
-    assert few < many
 
 
 def test_bases_can_be_omitted_in_a_world() -> None:
@@ -79,11 +65,6 @@ def test_only_parts_of_the_study_can_be_omitted(omit: dict[str, list[str]], mess
         Study(**GOOD, omit=omit)
 
 
-def test_episodes_may_depend_on_the_world() -> None:
-    cells = Study(**{**GOOD, "episodes": {"chain-3": 10, "chain-4": 20}}).cells()
-    assert {(cell.world, cell.episodes) for cell in cells} == {("chain-3", 10), ("chain-4", 20)}
-
-
 def test_what_is_late_is_part_of_the_cross_product() -> None:
     study = Study(
         **{**GOOD, "seeds": 5, "rewards": "unknown"},
@@ -91,27 +72,12 @@ def test_what_is_late_is_part_of_the_cross_product() -> None:
         delay_per=["episode", "step"],
     )
     cells = study.cells()
-    assert len(cells) == 2 * 2 * 2 * 2 * 2 * 2
-    assert len({cell.id for cell in cells}) == len(cells)
-    assert len({cell.digest for cell in cells}) == len(cells)
-    assert {(cell.late, cell.delay_per) for cell in cells} == {
-        ("everything", "episode"),
-        ("everything", "step"),
-        ("rewards", "episode"),
-        ("rewards", "step"),
-    }
+    assert len({cell.id for cell in cells}) == len({cell.digest for cell in cells}) == 2**6
+    assert len({(cell.late, cell.delay_per) for cell in cells}) == 4
     assert {cell.rewards for cell in cells} == {"unknown"}
     late = {"rewards": "unknown", "late": "rewards", "delay_per": "step"}  # one needs no list
     alone = Study(**{**GOOD, "seeds": 5, **late})
     assert {cell.digest for cell in alone.cells()} < {cell.digest for cell in cells}
-
-
-def test_a_study_that_says_nothing_of_rewards_has_the_cells_it_always_had() -> None:
-    usual = Study(**GOOD).cells()
-    usually = {"rewards": "known", "late": "everything", "delay_per": "episode"}
-    said = Study(**{**GOOD, **usually}).cells()
-    assert [cell.digest for cell in said] == [cell.digest for cell in usual]
-    assert [cell.id for cell in said] == [cell.id for cell in usual]
 
 
 def test_the_study_that_explains_them_can_be_read() -> None:
@@ -144,7 +110,6 @@ delays = ["constant:0"]
     [
         ("seed = 3", r"key 'seed' is unknown; .*\. Did you mean 'seeds'\?$"),
         ('rewards = "unkown"', r"got 'unkown'\. Did you mean 'unknown' or 'known'\?$"),
-        ('colour = "red"', r"study.toml: key 'colour' is unknown; allowed are name, episodes"),
         ('bases = ["ucrl3"]', r"key 'bases': base must .* ubev.* got 'ucrl3'\..*\?$"),
         (
             'updaters = [{name = "lazzy", alpha = 10}]',
@@ -157,12 +122,8 @@ delays = ["constant:0"]
             'stages = "some"',
             r"key 'stages' must be one .* 'each', 'pooled', got 'some'\.$",
         ),
-        ('rewards = "free"', r"key 'rewards' must be 'known' or 'unknown', got 'free'\.$"),
         ('late = "states"', r"key 'late' must be one or a list of 'everything', 'rewards', got"),
-        ("late = []", r"key 'late' must be one or a list of .*, got \[\]"),
         ('late = "rewards"', r"key 'rewards': late rewards must be unknown; add"),
-        ('delay_per = "run"', r"key 'delay_per' must be .* 'episode', 'step', got 'run'"),
-        ('episodes = "many"', r"^[^\n]*key 'episodes' must be a whole number of .*got 'many'\.$"),
         ('bases = ["ucrl2", "ucrl2"]', r"two bases have the name 'ucrl2'; give one a label"),
     ],
 )

@@ -74,8 +74,7 @@ def reproduce(
     from belated.cli.sweep import format_outcome, run_cells
     from belated.files import write_atomically
     from belated.papers.howson2021.grid import PRESETS, Variant, cells
-    from belated.papers.howson2021.measurements import Measurements, count_runs
-    from belated.progress import Progress
+    from belated.papers.howson2021.measurements import measure
     from belated.sweep.store import Store
 
     for name, value in zip(CHOICES, (paper, preset, variant), strict=True):
@@ -98,7 +97,5 @@ def reproduce(
             "When all parts are finished, the same command without --shard draws the figures."
         )
         return
-    if Measurements.load(store.folder, grid) is None:
-        with Progress("Measuring", total=count_runs(grid), unit="runs") as progress:
-            Measurements.make(grid, lambda: progress.advance(1)).save(store.folder, grid)
+    measure(store.folder, grid)
     write_paper(store.folder, variant, command)

@@ -305,7 +305,7 @@ def write_run_report(
     Path
         The file written.
     """
-    from belated.figures.report import Section, Table, citation, write_report
+    from belated.figures.report import Section, Table, write_report
     from belated.sweep.store import versions
 
     table = Table(
@@ -322,6 +322,5 @@ def write_run_report(
             Section("Figure", figures={"regret": figure}),
             Section("Summary", tables=[table]),
             Section("Provenance", facts={"Command": settings.command, **versions()}),
-            citation(),
         ],
     )

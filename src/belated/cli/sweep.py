@@ -19,9 +19,10 @@ from belated.sweep.packaged import study_names
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from belated.sweep.bands import Columns
     from belated.sweep.cell import Cell
     from belated.sweep.results import Results
-    from belated.sweep.store import Columns, Store
+    from belated.sweep.store import Store
     from belated.sweep.sweep import SweepResult
 
 STUDY_HELP = f"Study file (TOML), or the name of a packaged study: {', '.join(study_names())}."

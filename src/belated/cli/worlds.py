@@ -98,7 +98,7 @@ def show(
         mdp = named.build()
     if plot is not None:
         require_packages("--plot", "figures", "matplotlib")
-        from belated.figures.worlds import check_drawable, draw_world
+        from belated.figures.worlds import check_drawable, save_world
 
         with usage_errors("--plot"):
             check_drawable(mdp, named.layout)
@@ -109,7 +109,7 @@ def show(
     print_policy(named, mdp)
     if plot is not None:
         with usage_errors("--plot"):
-            files = draw_world(
+            files = save_world(
                 mdp,
                 plot,
                 title=named.name,

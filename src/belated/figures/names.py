@@ -131,6 +131,8 @@ def updater_name(text: str) -> str:
 def delay_name(text: str) -> str:
     """Return the readable name of the delay law `text`, such as "geometric delay, mean 100".
 
+    If `text` is empty, so is the result.
+
     >>> delay_name("constant:0"), delay_name("constant:7")
     ('no delay', 'constant delay of 7')
     >>> delay_name("never:0.1:poisson:30")
@@ -139,6 +141,8 @@ def delay_name(text: str) -> str:
     'action-dependent delay, 0=constant 5,1=geometric 100'
     """
     kind, _, mean = text.partition(":")
+    if not text:
+        return ""
     if kind == "never":
         probability, _, other = mean.partition(":")
         return f"{delay_name(other)}, {100 * float(probability):.3g}% never arrive"

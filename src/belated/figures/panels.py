@@ -1,7 +1,6 @@
-"""Panels of lines side by side with one legend: described once, drawn in files, notebooks, reports.
+"""Lines with bands: panels side by side with one legend, or the axes of a user.
 
-`regret_figure` and `delay_figure` describe the two kinds of figures of the paper, and
-`PanelFigure` draws them.
+A `PanelFigure` describes a figure once; it is drawn in files, notebooks and reports.
 """
 
 import io
@@ -10,37 +9,46 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from belated.figures.names import wrap
 from belated.figures.styles import (
     FOOTER,
-    LAW_PALETTE,
     LEGEND_CHAR_IN,
     LEGEND_HANDLE_IN,
     PALETTE,
     RC_PARAMS,
     LineStyle,
+    add_legend_above,
     draw_band,
+    figure_of,
     hollow_marker,
-    leave_room_for_markers,
     line_styles,
+    new_axes,
     save_figure,
-    start_at_zero,
 )
 from belated.simulation.run import Run
 from belated.sweep.bands import Band, Panels, Points, axis_limit, band, line_names
 
+X_LABELS: Final[Mapping[str, str]] = {
+    "episode": "Episode",
+    "mean_delay": "Expected delay E[τ]",
+    "states": "Number of states S",
+    "horizon": "Horizon H",
+}
+"""Map from each column that can be on the x axis to the label of the axis."""
+
 BAND_NOTE: Final = "Lines are means over runs, bands the central 95% of them."
 CUT_NOTE: Final = "Lines that leave a panel end at the value beside the arrow."
 PUBLISHED_NOTE: Final = "Hollow markers are the published values."
+LEGEND_TITLE: Final = "Mean and central 95%\nof runs"
 
 MAX_PANEL_COLUMNS: Final = 4
 """Maximum number of panels in a row of a figure."""
@@ -61,6 +69,9 @@ omitted from the note.
 
 PANEL_TITLE_CHARS: Final = 30
 """Maximum number of characters in a line of the title of a panel."""
+
+AXES_TITLE_CHARS: Final = 56
+"""Maximum number of characters in a line of the title of single axes."""
 
 TITLE_CHAR_IN: Final = 0.08
 """Width of a character of the title of a figure, in inches."""
@@ -84,21 +95,24 @@ SVG_POINT: Final = re.compile(r"(?m)^(L -?\d+\.\d\d)\d* (-?\d+\.\d\d)\d* $")
 
 @dataclass(frozen=True, kw_only=True)
 class PanelFigure:
-    """Figure with panels of lines and bands.
+    """Figure of regret, with panels of lines and bands.
 
-    Lines far above the others are cut off, and a note in the panel gives their final values.
+    Lines of regret over episodes that are far above the others are cut off, and a note in the panel
+    gives their final values. Lines against another column have a marker at each point instead.
     """
 
     panels: Panels
     styles: Mapping[str, LineStyle]  # style of each line, in the order of the legend
     title: str
     command: str = ""  # reproduces the figure
-    x: str = "Episode"
-    y: str = "Cumulative regret"
-    x_ticks: int = 3  # maximum number of intervals between ticks of the x axis
-    markers: bool = False  # mark the points of each line, and cut no line off
+    x: str = "episode"  # column on the x axis, a key of `X_LABELS`
     published: Points = field(default_factory=dict)  # drawn as hollow markers
     share_y: bool = True  # all panels have the same y axis
+
+    @property
+    def markers(self) -> bool:
+        """Whether each point has a marker, and no line is cut off."""
+        return self.x != "episode"
 
     def save(self, path: str | Path) -> list[Path]:
         """Write the figure as PDF and PNG, and return the paths of both files.
@@ -143,24 +157,75 @@ class PanelFigure:
         Figure
             The figure.
         """
-        figure, grid = self.build_grid(caption=caption, make=make)
+        figure = make()
+        columns = min(MAX_PANEL_COLUMNS, len(self.panels))
+        rows = -(-len(self.panels) // columns)
+        shared: dict[str, Any] = {"sharex": True, "sharey": self.share_y, "squeeze": False}
+        grid = figure.subplots(rows, columns, **shared).ravel()
+        for axes in grid[len(self.panels) :]:
+            axes.remove()
         limits = dict.fromkeys(self.panels) if full else self.limits()
         cut = {} if full else self.cut_values()
-        for axes, (panel, lines) in zip(grid, self.panels.items(), strict=True):
-            for name, line_style in self.styles.items():
-                if name in lines:
-                    draw_band(axes, lines[name], line_style, label=name, markers=self.markers)
-                points = self.published.get(panel, {}).get(name, {})
-                if points:
-                    axes.plot([*points], [*points.values()], **hollow_marker(line_style))
+        for axes, panel in zip(grid, self.panels, strict=False):
+            axes.set_title(wrap(panel, PANEL_TITLE_CHARS), loc="left", fontsize=9)
+            self.draw_lines(axes, panel)
             self.write_cut_values(axes, cut.get(panel, {}))
-        self.format_axes(grid)
-        for axes, limit in zip(grid, limits.values(), strict=True):
+        self.format_axes(figure.axes, intervals=6 if self.markers else 3)
+        for index, (axes, limit) in enumerate(zip(figure.axes, limits.values(), strict=True)):
+            axes.tick_params(labelsize=8)
             axes.set_ylim(top=limit)
-        if self.markers:
-            every = [line for lines in self.panels.values() for line in lines.values()]
-            leave_room_for_markers(grid[0], every)
+            if index + columns < len(self.panels):
+                axes.set_xlabel("")
+            else:
+                axes.tick_params(labelbottom=True)
+            if index % columns:
+                axes.set_ylabel("")
+        self.add_margins(figure, columns, rows, caption=caption)
         return figure
+
+    def draw_on(self, ax: Axes | None, *, legend_title: str = LEGEND_TITLE) -> Axes:
+        """Draw the only panel, with a legend that covers no line, and return the axes.
+
+        `ax` are the axes to draw on; None for those of a new figure. The legend is omitted if there
+        is only one line, and no line is cut off.
+        """
+        [(panel, lines)] = self.panels.items()
+        axes = ax or new_axes(lines)
+        axes.set_title(wrap(self.title, AXES_TITLE_CHARS), loc="left")
+        self.draw_lines(axes, panel)
+        self.format_axes([axes], intervals=6)
+        if len(lines) > 1 and ax is None:
+            legend: dict[str, Any] = {"loc": "outside right upper", "alignment": "left"}
+            figure_of(axes).legend(title=legend_title, **legend)
+        elif len(lines) > 1:
+            add_legend_above(axes, title=legend_title.replace("\n", " "))
+        return axes
+
+    def draw_lines(self, axes: Axes, panel: str) -> None:
+        """Draw the lines and the published values of `panel` on `axes`."""
+        for name, line_style in self.styles.items():
+            if name in self.panels[panel]:
+                line = self.panels[panel][name]
+                draw_band(axes, line, line_style, label=name, markers=self.markers)
+            points = self.published.get(panel, {}).get(name, {})
+            if points:
+                axes.plot([*points], [*points.values()], **hollow_marker(line_style))
+
+    def format_axes(self, grid: Sequence[Axes], *, intervals: int) -> None:
+        """Label the axes in `grid`, and set their limits and ticks, after all lines are drawn.
+
+        `intervals` is the maximum number of intervals between ticks of the x axis.
+        """
+        for axes in grid:
+            axes.set(xlabel=X_LABELS[self.x], xlim=(0, None), ylim=(0, None))
+            axes.set_ylabel("Final regret" if self.markers else "Cumulative regret")
+            for axis in (axes.xaxis, axes.yaxis):
+                axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        grid[0].xaxis.set_major_locator(MaxNLocator(nbins=intervals, steps=[1, 2, 5, 10]))
+        if self.markers:  # leave room for those at both ends
+            every = (line for lines in self.panels.values() for line in lines.values())
+            last = max(float(line.x.max()) for line in every)
+            grid[0].set_xlim(-0.04 * (last or 1.0), 1.04 * last or 0.04)
 
     def limits(self) -> dict[str, float | None]:
         """Return the upper limit of the y axis of each panel; None where no line is cut off."""
@@ -191,60 +256,37 @@ class PanelFigure:
             notes.append(PUBLISHED_NOTE)
         return " ".join(notes)
 
-    def legend_entries(self) -> list[Line2D]:
-        """Return the entries of the legend."""
-        present = {name for lines in self.panels.values() for name in lines}
-        handles = [
-            Line2D(
-                *([], []),
-                color=line_style.colour,
-                linestyle=line_style.linestyle,
-                marker=line_style.marker if self.markers else "",
-                markersize=4,
-                label=name,
-            )
-            for name, line_style in self.styles.items()
-            if name in present
-        ]
-        if self.published:
-            grey = LineStyle("0.3", (), "o")
-            handles.append(Line2D([], [], label="Published", **hollow_marker(grey)))
-        return handles
+    def add_margins(self, figure: Figure, columns: int, rows: int, *, caption: bool) -> None:
+        """Add the legend and, if `caption`, title, notes and command, and set the figure's size.
 
-    def build_grid(self, *, caption: bool, make: Callable[[], Figure]) -> tuple[Figure, list[Axes]]:
-        """Return a figure of empty panels with a legend, and the axes of its panels, row by row.
-
-        `caption` and `make` are those of `draw`.
+        `columns` and `rows` are the numbers of panels side by side and above each other. Call this
+        method after all lines are drawn.
         """
         # Sizes in inches. The heights of text and legend are added, so that panels do not shrink.
-        columns = min(MAX_PANEL_COLUMNS, len(self.panels))
-        rows = -(-len(self.panels) // columns)
         width = 0.5 + max(2, columns) * PANEL_SIZE_IN[0]
         line_chars = int(width / FOOTER_CHAR_SIZE_IN[0])
         paragraphs = [self.notes(), self.command] if caption else []
         text = [line for note in paragraphs for line in textwrap.wrap(note, line_chars)]
-        handles = self.legend_entries()
+        drawn = {
+            str(line.get_label()): line
+            for axes in figure.axes
+            for line in axes.get_legend_handles_labels()[0]
+        }
+        handles = [drawn[name] for name in self.styles if name in drawn]
+        if self.published:
+            grey = hollow_marker(LineStyle("0.3", (), "o"))
+            handles.append(Line2D([], [], label="Published", **grey))
         longest = max(len(str(handle.get_label())) for handle in handles)
         entry_width = max(LEGEND_ENTRY_SIZE_IN[0], LEGEND_HANDLE_IN + LEGEND_CHAR_IN * longest)
         legend_rows = -(-len(handles) // max(1, int(width / entry_width)))
-        titles = [wrap(panel, PANEL_TITLE_CHARS) for panel in self.panels]
-        title_lines = max(panel.count("\n") for panel in titles)
+        title_lines = max(axes.get_title(loc="left").count("\n") for axes in figure.axes)
         text_height = 0.06 + FOOTER_CHAR_SIZE_IN[1] * len(text)
         foot = text_height + LEGEND_ENTRY_SIZE_IN[1] * legend_rows
         panel_height = SINGLE_PANEL_HEIGHT_IN if len(self.panels) == 1 else PANEL_SIZE_IN[1]
         height = foot + 0.3 + (panel_height + TITLE_LINE_IN * title_lines) * rows + 0.3
-        figure = make()
         figure.set_size_inches(width, height)
-        figure.set_layout_engine(
-            "constrained", rect=(0, foot / height, 1, 1 - foot / height), wspace=0.03
-        )
-        grid = figure.subplots(
-            rows, columns, sharex=True, sharey=self.share_y, squeeze=False
-        ).ravel()
-        for axes in grid[len(self.panels) :]:
-            axes.remove()
-        for axes, panel in zip(grid, titles, strict=False):
-            axes.set_title(panel, loc="left", fontsize=9)
+        above_foot = (0, foot / height, 1, 1 - foot / height)
+        figure.set_layout_engine("constrained", rect=above_foot, wspace=0.03)
         if caption:
             title = wrap(self.title, int(width / TITLE_CHAR_IN))
             figure.suptitle(title, x=0.01, ha="left", fontsize=10)
@@ -257,24 +299,6 @@ class PanelFigure:
             frameon=False,
             borderaxespad=0,
         )
-        return figure, list(grid[: len(self.panels)])
-
-    def format_axes(self, grid: Sequence[Axes]) -> None:
-        """Label the outer axes of the panels, and set the shared axis limits and ticks.
-
-        Call this method after all lines are drawn. `grid` contains the axes of the panels, row by
-        row.
-        """
-        columns = min(MAX_PANEL_COLUMNS, len(grid))
-        for index, axes in enumerate(grid):
-            axes.tick_params(labelsize=8)
-            if index + columns >= len(grid):
-                axes.set_xlabel(self.x)
-                axes.tick_params(labelbottom=True)
-            if index % columns == 0:
-                axes.set_ylabel(self.y)
-            start_at_zero(axes)
-        grid[0].xaxis.set_major_locator(MaxNLocator(nbins=self.x_ticks, steps=[1, 2, 5, 10]))
 
     def write_cut_values(self, axes: Axes, values: Mapping[str, float]) -> None:
         """Write the final values of the lines that are cut off in a panel.
@@ -291,8 +315,7 @@ class PanelFigure:
         """
         for index, (name, value) in enumerate(values.items()):
             axes.text(
-                0.98,
-                0.98 - 0.09 * index,
+                *(0.98, 0.98 - 0.09 * index),
                 f"{name if len(name) <= MAX_CUT_CHARS else ''} ↑ {value:,.0f}".strip(),
                 transform=axes.transAxes,
                 ha="right",
@@ -303,68 +326,30 @@ class PanelFigure:
             )
 
 
-def regret_figure(
-    panels: Panels, *, title: str, command: str = "", order: Sequence[str] = ()
+def panel_figure(
+    panels: Panels, *, order: Sequence[str] = (), palette: Sequence[str] = PALETTE, **options: Any
 ) -> PanelFigure:
-    """Return a figure of cumulative regret over episodes.
+    """Return a figure whose lines have the colours of a palette, in order.
 
     Parameters
     ----------
     panels : Panels
-        Lines of each panel.
-    title : str
-        Title of the figure.
-    command : str
-        Command that reproduces the figure, printed below it.
+        Lines of each panel. ValueError is raised if there are none.
     order : Sequence[str]
         Labels of all lines of a study. If given, a line has the same colour in every figure, even
         in figures that lack some of the other lines.
-
-    Returns
-    -------
-    PanelFigure
-        The figure.
-    """
-    styles = line_styles(line_names(panels, order), PALETTE)
-    return PanelFigure(panels=panels, styles=styles, title=title, command=command)
-
-
-def delay_figure(
-    panels: Panels,
-    *,
-    title: str,
-    command: str = "",
-    order: Sequence[str] = (),
-    published: Points | None = None,
-    palette: Sequence[str] = LAW_PALETTE,
-) -> PanelFigure:
-    """Return a figure of final regret against the expected delay.
-
-    Parameters
-    ----------
-    panels, title, command, order
-        As in `regret_figure`.
-    published : Points or None
-        Published values, drawn as hollow markers; None to draw none.
     palette : Sequence[str]
-        Colours: `LAW_PALETTE` if the lines are laws, `PALETTE` if they are learners.
+        Colours: `PALETTE` if the lines are learners, `LAW_PALETTE` if they are delay laws.
+    **options
+        Further attributes of `PanelFigure`, such as its title.
 
     Returns
     -------
     PanelFigure
         The figure.
     """
-    return PanelFigure(
-        panels=panels,
-        styles=line_styles(line_names(panels, order), palette),
-        title=title,
-        command=command,
-        x="Expected delay E[τ]",
-        y="Final regret",
-        x_ticks=6,
-        markers=True,
-        published=published or {},
-    )
+    styles = line_styles(line_names(panels, order), palette)
+    return PanelFigure(panels=panels, styles=styles, **options)
 
 
 def regret_curves(groups: Mapping[str, Sequence[Run]], *, title: str, command: str) -> PanelFigure:
@@ -388,7 +373,7 @@ def regret_curves(groups: Mapping[str, Sequence[Run]], *, title: str, command: s
     if not groups:
         raise ValueError("groups must hold the runs of at least one learner, got none.")
     lines = {name: band(runs) for name, runs in groups.items()}
-    return regret_figure({"": lines}, title=title, command=command)
+    return panel_figure({"": lines}, title=title, command=command)
 
 
 def thin(line: Band) -> Band:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Literal, overload
+from typing import Any, Final, Literal
 
 import matplotlib
 import numpy as np
@@ -12,30 +12,22 @@ from numpy.typing import NDArray
 
 from belated.check import check_choice
 from belated.episode import Policy
-from belated.exact.values import optimal_table
-from belated.figures import policies, studies, worlds
-from belated.figures.names import (
-    base_name,
-    delay_name,
-    readable,
-    title_of,
-    updater_name,
-    world_name,
-)
-from belated.figures.panels import PanelFigure
+from belated.figures import studies
+from belated.figures.names import base_name, readable, title_of
+from belated.figures.panels import LEGEND_TITLE, X_LABELS, PanelFigure
+from belated.figures.policies import draw_policy
 from belated.figures.styles import (
     DASHES,
-    LEGEND_TITLE,
     PALETTE,
     RC_PARAMS,
     LineStyle,
+    figure_of,
     line_styles,
     new_axes,
-    plot_lines,
     two_way_styles,
 )
+from belated.figures.worlds import draw_world
 from belated.mdp.model import MDP
-from belated.mdp.worlds import Layout
 from belated.simulation.run import Run
 from belated.sweep.bands import Columns, band
 from belated.sweep.results import PARTS, Results, varied
@@ -47,66 +39,17 @@ RUN_PARTS: Final = ("base", "updater", "delay", "world")
 
 X = Literal["episode", "mean_delay", "states", "horizon"]
 
-X_LABELS: Final[Mapping[str, str]] = {
-    "episode": "Episode",
-    "mean_delay": "Expected delay E[τ]",
-    "states": "Number of states S",
-    "horizon": "Horizon H",
-}
-"""Map from each column that can be on the x axis to the label of the axis."""
-
 MAX_LINES: Final = len(PALETTE) * len(DASHES)
 """Maximum number of lines that can be distinguished by their colours and dashes."""
 
 
-@overload
-def plot(shown: Runs | Mapping[str, Runs], *, ax: Axes | None = None, title: str = "") -> Axes: ...
-
-
-@overload
 def plot(
-    shown: Results,
+    shown: Runs | Mapping[str, Runs] | Results | MDP | Policy,
     *,
     ax: Axes | None = None,
     title: str = "",
-    x: X = "episode",
-    color: str | None = None,
-    facet: None = None,
-    **where: Any,
-) -> Axes: ...
-
-
-@overload
-def plot(
-    shown: Results,
-    *,
-    ax: Axes | None = None,
-    title: str = "",
-    x: X = "episode",
-    color: str | None = None,
-    facet: str | Sequence[str],
-    **where: Any,
-) -> NDArray[Any]: ...
-
-
-@overload
-def plot(
-    shown: MDP,
-    *,
-    ax: Axes | None = None,
-    title: str = "",
-    layout: Layout | None = None,
-    actions: Sequence[str] = (),
-) -> Axes: ...
-
-
-@overload
-def plot(
-    shown: Policy, *, ax: Axes | None = None, title: str = "", actions: Sequence[str] = ()
-) -> Axes: ...
-
-
-def plot(shown: Any, *, ax: Axes | None = None, title: str = "", **options: Any) -> Any:
+    **options: Any,
+) -> Any:
     """Draw runs, results, a world or a policy, and return the axes.
 
     Lines are means over runs, and bands contain the central 95 % of the runs.
@@ -139,10 +82,8 @@ def plot(shown: Any, *, ax: Axes | None = None, title: str = "", **options: Any)
     with project_style():
         if isinstance(shown, Results):
             return plot_results(shown, ax, title, **options)
-        if isinstance(shown, MDP):
-            return plot_world(shown, ax, title, **options)
-        if isinstance(shown, Policy):
-            return plot_policy(shown, ax, title, **options)
+        if isinstance(shown, MDP | Policy):
+            return plot_picture(shown, ax, title, **options)
         return plot_runs(shown, ax, title, **options)
 
 
@@ -180,15 +121,12 @@ def plot_runs(shown: Runs | Mapping[str, Runs], ax: Axes | None, title: str) -> 
     every = [run for runs in groups.values() for run in runs]
     if not every:
         raise ValueError("runs must hold at least one run, got none.")
-    lines = {label: band(runs) for label, runs in groups.items()}
-    shared = [name for name in RUN_PARTS[:-1] if len({getattr(run, name) for run in every}) == 1]
-    return plot_lines(
-        lines,
-        styles,
-        ax,
-        title=title or title_of([part_names(every[0])[name] for name in shared]),
-        legend_title=LEGEND_TITLE if len(every) > len(groups) else "",
+    figure = PanelFigure(
+        panels={"": {label: band(runs) for label, runs in groups.items()}},
+        styles=styles,
+        title=title or shared_values(tabulate(every), RUN_PARTS[:-1]),
     )
+    return figure.draw_on(ax, legend_title=LEGEND_TITLE if len(every) > len(groups) else "")
 
 
 def listed(runs: Runs) -> list[Run]:
@@ -203,18 +141,33 @@ def listed(runs: Runs) -> list[Run]:
     return found
 
 
-def part_names(run: Run, *, options: bool = False) -> dict[str, str]:
-    """Return a map from each of `RUN_PARTS` to its readable name in the setting of `run`.
+def tabulate(runs: Sequence[Run]) -> Columns:
+    """Return the seeds and the `RUN_PARTS` of `runs` as columns, with a row for each run.
 
-    The name is empty if the run does not record the part. If `options`, the name of the base
-    includes its options.
+    The names of bases have no options unless these distinguish the runs.
     """
-    return {
-        "base": base_name(run.base, options=options),
-        "updater": updater_name(run.updater),
-        "delay": delay_name(run.delay) if run.delay else "",
-        "world": world_name(run.world),
+    table = {
+        name: np.array([getattr(run, name) for run in runs], object)
+        for name in ("seed", *RUN_PARTS)
     }
+    short = np.array([base_name(base, options=False) for base in table["base"]], object)
+    return {**table, "base": short} if len(set(short)) == len(set(table["base"])) else table
+
+
+def shared_values(table: Columns, columns: Iterable[str]) -> str:
+    """Return a title with the readable values of those of `columns` that have only one value."""
+    shared = [name for name in columns if len(set(table[name])) == 1]
+    return title_of([readable(name, table[name][0]) for name in shared])
+
+
+def styles_of(table: Columns, columns: Sequence[str], lines: Iterable[str]) -> dict[str, LineStyle]:
+    """Return a map from each label in `lines` to the style of the line.
+
+    `lines` has a label for each row of `table`. The first of `columns` determines the colour of a
+    line, and the others determine its dashes.
+    """
+    dashes = studies.labels(table, columns[1:])
+    return two_way_styles(zip(lines, table[columns[0]], dashes, strict=True))
 
 
 def group_runs(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], dict[str, LineStyle]]:
@@ -222,19 +175,14 @@ def group_runs(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], dict[str, Lin
 
     Return two dictionaries, whose keys are the labels of the groups: the runs of each group, and
     the style of its line. A label contains the names of the parts that differ between `runs`, or
-    the base, updater and delay if none differs. The first name of a label determines the colour.
-    Raise ValueError if two runs of a group have the same seed.
+    the base, updater and delay if none differs. Raise ValueError if two runs of a group have the
+    same seed.
     """
-    differing = [name for name in RUN_PARTS if len({getattr(run, name) for run in runs}) > 1]
-    short = {part_names(run)["base"] for run in runs}
-    options = len(short) < len({run.base for run in runs})
+    table = tabulate(runs)
+    columns = varied(table, RUN_PARTS) or RUN_PARTS[:-1]
     groups: dict[str, list[Run]] = {}
-    ways = {}
-    for run in runs:
-        names = part_names(run, options=options)
-        first, *others = [names[name] for name in differing or RUN_PARTS[:-1]]
-        label = title_of([first, *others])
-        ways[label] = (label, first, title_of(others))
+    lines = studies.labels(table, columns).tolist()
+    for label, run in zip(lines, runs, strict=True):
         groups.setdefault(label, []).append(run)
     for label, found in groups.items():
         if len({run.seed for run in found}) < len(found):
@@ -242,27 +190,18 @@ def group_runs(runs: Sequence[Run]) -> tuple[dict[str, list[Run]], dict[str, Lin
                 f"runs {label!r} have the same seed twice, so their settings differ in something "
                 "that runs do not record. Give a mapping from labels to runs."
             )
-    return groups, two_way_styles(ways.values())
+    return groups, styles_of(table, columns, lines)
 
 
-def plot_world(
-    world: MDP,
-    ax: Axes | None,
-    title: str,
-    *,
-    layout: Layout | None = None,
-    actions: Sequence[str] = (),
-) -> Axes:
-    """Draw a world; see `MDP.plot`.
+def plot_picture(shown: MDP | Policy, ax: Axes | None, title: str, **options: Any) -> Axes:
+    """Draw a world or a policy, and return the axes.
 
     Parameters
     ----------
-    world : MDP
-        World to draw.
-    ax, title
+    shown, ax, title
         As in `plot`.
-    layout, actions
-        As in `MDP.plot`.
+    **options
+        Further arguments of `MDP.plot` or `Policy.plot`.
 
     Returns
     -------
@@ -270,44 +209,13 @@ def plot_world(
         The axes.
     """
     axes = ax or new_axes()
-    chosen = layout or worlds.find_layout(world)
-    if chosen is None:
-        policies.draw_values(axes, optimal_table(world)[:-1])
+    if isinstance(shown, MDP):
+        size_in = draw_world(axes, shown, **options)
     else:
-        worlds.draw_states(axes, world, layout=chosen, actions=actions)
-    axes.set_title(title, loc="left")
-    if ax is None and chosen is None:
-        policies.fit_figure(axes, world.shape.states, world.shape.horizon)
-    elif ax is None:
-        worlds.fit_figure(axes)
-    return axes
-
-
-def plot_policy(
-    policy: Policy, ax: Axes | None, title: str, *, actions: Sequence[str] = ()
-) -> Axes:
-    """Draw the actions of a policy; see `Policy.plot`.
-
-    Parameters
-    ----------
-    policy : Policy
-        Policy to draw.
-    ax, title
-        As in `plot`.
-    actions : Sequence[str]
-        Names of the actions. If empty, the actions are numbered.
-
-    Returns
-    -------
-    Axes
-        The axes.
-    """
-    axes = ax or new_axes()
-    policies.draw_policy(axes, policy, actions=actions)
+        size_in = draw_policy(axes, shown, **options)
     axes.set_title(title, loc="left")
     if ax is None:
-        H, S = policy.actions.shape
-        policies.fit_figure(axes, S, H)
+        figure_of(axes).set_size_inches(size_in)
     return axes
 
 
@@ -350,40 +258,19 @@ def plot_results(
     lines = studies.labels(runs, columns)
     check_number_of_lines(runs, columns, lines)
     by_facet = studies.labels(runs, facets)
-    if x == "episode":
-        panels = studies.episode_panels(runs, results.curves, by_facet, lines)
-    else:
-        panels = studies.final_panels(runs, x, by_facet, lines)
-    shared = [name for name in PARTS[:4] if len(set(runs[name])) == 1]
-    title = title or title_of([readable(name, runs[name][0]) for name in shared])
-    styles = two_way_styles(
-        zip(lines, runs[columns[0]], studies.labels(runs, columns[1:]), strict=True)
+    panels = studies.panels_of(runs, results.curves, x, by_facet, lines)
+    figure = PanelFigure(
+        panels=panels,
+        styles=styles_of(runs, columns, lines),
+        title=title or shared_values(runs, PARTS[:4]),
+        x=x,
+        share_y="world" not in facets,
     )
-    y = "Cumulative regret" if x == "episode" else "Final regret"
-    if facets:
-        from matplotlib import pyplot
+    if not facets:
+        return figure.draw_on(ax)
+    from matplotlib import pyplot
 
-        figure = PanelFigure(
-            panels=panels,
-            styles=styles,
-            title=title,
-            x=X_LABELS[x],
-            y=y,
-            x_ticks=3 if x == "episode" else 6,
-            markers=x != "episode",
-            share_y="world" not in facets,
-        )
-        return np.array(figure.draw(make=pyplot.figure).axes, object)
-    return plot_lines(
-        panels[""],
-        styles,
-        ax,
-        title=title,
-        x=X_LABELS[x],
-        y=y,
-        markers=x != "episode",
-        legend_title=LEGEND_TITLE,
-    )
+    return np.array(figure.draw(make=pyplot.figure).axes, object)
 
 
 def line_columns(runs: Columns, x: str, color: str | None, facets: Sequence[str]) -> list[str]:

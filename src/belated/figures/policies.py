@@ -5,13 +5,14 @@ from typing import Any, Final
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.colors import ListedColormap
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from belated.episode import Floats, Policy
 from belated.figures.styles import PALETTE, figure_of
-from belated.figures.worlds import VALUE_COLOURS
+
+VALUE_COLOURS: Final = LinearSegmentedColormap.from_list("values", ["white", "#8fbfe0"])
 
 MAX_LABELLED_CELLS: Final = 300
 """Maximum number of cells of a picture in which each cell contains the number of its action."""
@@ -37,11 +38,11 @@ MAX_SIDE_IN: Final = 5.0
 """Maximum width and height of a picture, without legend and labels, in inches."""
 
 
-def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> None:
+def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> tuple[float, float]:
     """Draw the action of each step and state as a coloured cell.
 
     State 0 is at the top. Cells in which the policy draws its action at random are grey, and cells
-    of terminal states are blank.
+    of terminal states are blank. Return the width and height, in inches, of a figure of the table.
 
     Parameters
     ----------
@@ -67,15 +68,14 @@ def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> N
         for (s, h), a in np.ndenumerate(table):
             text = {TERMINAL: "", EXPLORED: "?"}.get(int(a), str(a))
             axes.text(h + 1, s, text, color="0.3" if a < 0 else "w", **centred)
-    names = list(actions) or [f"action {a}" for a in range(count)]
-    names += [f"action {a}" for a in range(len(names), count)]
+    names = [*actions, *(f"action {a}" for a in range(len(actions), count))]
+    labels = {a: f"{a}: {name}" if actions else name for a, name in enumerate(names)}
+    labels |= {EXPLORED: "drawn at random", TERMINAL: "terminal state"}
     shown = np.unique(table).tolist()
-    labels = {a: f"{a}: {names[a]}" if actions else names[a] for a in shown if a >= 0}
-    others = {EXPLORED: "drawn at random", TERMINAL: "terminal state"}
-    labels |= {a: label for a, label in others.items() if a in shown}
     handles = [
         Patch(fc=colours[a - TERMINAL], ec="0.7" if a == TERMINAL else "none", label=label)
         for a, label in labels.items()
+        if a in shown
     ]
     axes.legend(
         handles=handles,
@@ -85,17 +85,20 @@ def draw_policy(axes: Axes, policy: Policy, *, actions: Sequence[str] = ()) -> N
         frameon=False,
         handlelength=1,
     )
+    return figure_size_in(table)
 
 
-def draw_values(axes: Axes, values: Floats) -> None:
+def draw_values(axes: Axes, values: Floats) -> tuple[float, float]:
     """Draw the value of each step and state as a coloured cell, with a colour bar.
 
-    `axes` are the axes to draw on. `values` contains the optimal values V*, of shape (H, S).
+    `axes` are the axes to draw on. `values` contains the optimal values V*, of shape (H, S). Return
+    the width and height, in inches, of a figure of the table.
     """
     image = draw_cells(axes, values.T, cmap=VALUE_COLOURS, vmin=0)
     bar = figure_of(axes).colorbar(image, ax=axes, shrink=0.9, pad=0.02)
     bar.set_label("Optimal value V* from there on")
     bar.outline.set_visible(False)
+    return figure_size_in(values.T)
 
 
 def draw_cells(axes: Axes, table: Any, **colours: Any) -> Any:
@@ -128,10 +131,7 @@ def draw_cells(axes: Axes, table: Any, **colours: Any) -> Any:
     return image
 
 
-def fit_figure(axes: Axes, states: int, steps: int) -> None:
-    """Set the size of the figure that contains `axes`, a picture drawn by `draw_cells`.
-
-    `states` and `steps` are the numbers of rows and columns of the picture.
-    """
-    width, height = (min(max(CELL_IN * n, 1.6), MAX_SIDE_IN) for n in (steps, states))
-    figure_of(axes).set_size_inches(width + 2.2, height + 0.8)
+def figure_size_in(table: Any) -> tuple[float, float]:
+    """Return the width and height, in inches, of a figure of `table`, as drawn by `draw_cells`."""
+    height, width = (min(max(CELL_IN * n, 1.6), MAX_SIDE_IN) for n in table.shape)
+    return width + 2.2, height + 0.8

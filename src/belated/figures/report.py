@@ -9,7 +9,6 @@ Example:
             Section("Figures", figures={"regret": figure}),
             Section("Claims", tables=[claims]),
             Section("Provenance", facts={"Command": "belated reproduce howson2021"}),
-            citation(),
         ],
     )
 """
@@ -38,17 +37,6 @@ MAX_UNWRAPPED_CHARS: Final = 30
 """Maximum number of characters of a cell. The text of a column is not wrapped if no cell is
 longer."""
 
-PAPER: Final = """\
-@inproceedings{howson2023optimism,
-  title     = {Optimism and Delays in Episodic Reinforcement Learning},
-  author    = {Howson, Benjamin and Pike-Burke, Ciara and Filippi, Sarah},
-  booktitle = {Proceedings of the 26th International Conference on Artificial Intelligence
-               and Statistics},
-  series    = {Proceedings of Machine Learning Research},
-  volume    = {206},
-  year      = {2023}
-}"""
-
 
 @dataclass(frozen=True)
 class Table:
@@ -61,17 +49,9 @@ class Table:
     """Map from the heading of a column to the format specification of its numbers, such as "+.1%".
     The numbers of all other columns have the default format of `format_value`."""
 
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            if len(row) != len(self.columns):
-                raise ValueError(
-                    f"A row of table {self.caption!r} must have {len(self.columns)} values, "
-                    f"one for each column, got {len(row)}."
-                )
-
-    def cells(self) -> list[list[str]]:
-        """Return the cells of each row, formatted as text."""
-        formats = [self.formats.get(column, "") for column in self.columns]
+    def cells(self, default: str = "") -> list[list[str]]:
+        """Return the cells of each row as text; `default` replaces the default format."""
+        formats = [self.formats.get(column, default) for column in self.columns]
         return [[*map(format_value, row, formats)] for row in self.rows]
 
     def column_classes(self) -> list[str]:
@@ -90,13 +70,14 @@ class Section:
     """Map from the id of a figure in the page to the figure."""
     tables: Sequence[Table] = ()
     facts: Mapping[str, Value] = field(default_factory=dict)  # list of names and values
-    code: str = ""  # preformatted text
 
 
 def write_report(
     path: str | Path, *, title: str, sections: Sequence[Section], text: str = ""
 ) -> Path:
     """Write a report as an HTML file. The same arguments give bit-identical files.
+
+    The last section says how to cite the software and the paper.
 
     Parameters
     ----------
@@ -106,7 +87,7 @@ def write_report(
         Title of the page.
     sections : Sequence[Section]
         Sections in order. The ids of all figures must differ, and consist of letters, digits and
-        hyphens; otherwise ValueError is raised.
+        hyphens.
     text : str
         Paragraphs below the title, separated by blank lines.
 
@@ -115,14 +96,6 @@ def write_report(
     Path
         The file written.
     """
-    names = [name for section in sections for name in section.figures]
-    for name in names:
-        if not re.fullmatch(r"[A-Za-z0-9-]+", name):
-            raise ValueError(
-                f"A figure's id must consist of letters, digits and hyphens, got {name!r}."
-            )
-        if names.count(name) > 1:
-            raise ValueError(f"Two figures have the id {name!r}; ids must differ.")
     page = (
         load_templates()
         .get_template("report.html")
@@ -161,19 +134,6 @@ def load_templates() -> "Environment":
 def data_uri(svg: str) -> str:
     """Return an SVG as the address of an image that is embedded in a page."""
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
-
-
-def citation() -> Section:
-    """Return the section "How to cite", with BibTeX entries of the software and the paper."""
-    software = (
-        "@software{belated,\n"
-        "  title   = {belated: episodic reinforcement learning when feedback comes back late},\n"
-        "  author  = {{The belated authors}},\n"
-        f"  version = {{{belated.__version__}}}\n"
-        "}"
-    )
-    text = "If you use these numbers, please cite the software and the paper it implements."
-    return Section("How to cite", text=text, code=f"{software}\n\n{PAPER}")
 
 
 def column_class(cells: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from belated.check import did_you_mean, similar
 from belated.episode import Bools
 from belated.figures.names import readable, title_of
-from belated.figures.panels import PanelFigure, delay_figure, regret_figure
-from belated.figures.styles import PALETTE
-from belated.sweep.bands import Band, Columns, Panels, curve_band, final_band
+from belated.figures.panels import PanelFigure, panel_figure
+from belated.sweep.bands import Band, Columns, Curves, Panels, curve_band, final_band
 from belated.sweep.results import PARTS, varied
 
 OPTION_COLUMNS: Final = PARTS[4:]
@@ -26,10 +25,6 @@ law has a figure of its own."""
 MIN_DELAYS_PER_LINE: Final = 3
 """Minimum number of points on the longest line of a figure of final regret against the expected
 delay. A point is one expected delay. If all lines have fewer points, the figure is not drawn."""
-
-Curves = Callable[[str], Columns]
-"""Function that maps the id of a setting to a table with the columns seed, episode and regret. The
-table has one row per run of the setting and checkpoint."""
 
 
 def study_figures(
@@ -72,16 +67,16 @@ def study_figures(
                 for law, part in split_delays(chosen):
                     part_name = law.replace(":", "-")
                     by_delay, lines = labels(part, ["delay"]), labels(part, columns)
-                    panels = episode_panels(part, curves, by_delay, lines)
+                    panels = panels_of(part, curves, "episode", by_delay, lines)
                     yield (
                         "_".join(filter(None, ("regret", name, part_name, compared))),
-                        regret_figure(panels, **style),
+                        panel_figure(panels, **style),
                     )
-                panels = panels_by_law(chosen, columns)
+                panels = panels_by_law(chosen, curves, columns)
                 if panels:
                     yield (
                         f"final-regret_{name}_{compared}",
-                        delay_figure(panels, palette=PALETTE, **style),
+                        panel_figure(panels, x="mean_delay", **style),
                     )
 
 
@@ -101,7 +96,7 @@ def comparisons(runs: Columns) -> Iterator[tuple[str, list[str]]]:
         yield "base", [*updaters, *options] or ["updater"]
 
 
-def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
+def panels_by_law(runs: Columns, curves: Curves, columns: Sequence[str]) -> Panels:
     """Return the bands of final regret against the expected delay, with a panel for each law.
 
     The lines are distinguished by the values of `columns` in `runs`. The result is empty if no line
@@ -115,7 +110,7 @@ def panels_by_law(runs: Columns, columns: Sequence[str]) -> Panels:
         rows = by_law["law"] == law
         if ":" in law and by_law["mean_delay"][rows].min() == 0:
             titles[rows] = [f"{title}; no delay at 0" for title in titles[rows]]
-    panels = final_panels(by_law, "mean_delay", titles, labels(by_law, columns))
+    panels = panels_of(by_law, curves, "mean_delay", titles, labels(by_law, columns))
     points = [line.x.size for lines in panels.values() for line in lines.values()]
     return panels if max(points, default=0) >= MIN_DELAYS_PER_LINE else {}
 
@@ -242,10 +237,14 @@ def split_delays(runs: Columns) -> Iterator[tuple[str, Columns]]:
         yield str(law), take(runs, np.flatnonzero(mask))
 
 
-def episode_panels(
-    runs: Columns, curves: Curves, panel_labels: NDArray[Any], line_labels: NDArray[Any]
+def panels_of(
+    runs: Columns,
+    curves: Curves,
+    x: str,
+    panel_labels: NDArray[Any],
+    line_labels: NDArray[Any],
 ) -> Panels:
-    """Return the bands of cumulative regret over episodes.
+    """Return the bands of regret: cumulative over episodes, or final against another column.
 
     Parameters
     ----------
@@ -253,37 +252,8 @@ def episode_panels(
         Final results, with one row per run.
     curves : Curves
         Function that returns the regret curves of a setting.
-    panel_labels, line_labels : NDArray
-        Title of the panel and label of the line of each run.
-
-    Returns
-    -------
-    Panels
-        Bands of the lines of each panel.
-
-    Raises
-    ------
-    ValueError
-        If several settings have the same panel and line.
-    """
-    panels: dict[str, dict[str, Band]] = {}
-    for panel, line, rows in group(panel_labels, line_labels):
-        setting = only_setting(runs["setting"][rows], line)
-        panels.setdefault(panel, {})[line] = curve_band(curves(setting))
-    return panels
-
-
-def final_panels(
-    runs: Columns, x: str, panel_labels: NDArray[Any], line_labels: NDArray[Any]
-) -> Panels:
-    """Return the bands of final regret against a column of the results.
-
-    Parameters
-    ----------
-    runs : Columns
-        Final results, with one row per run.
     x : str
-        Column of numbers, such as "mean_delay".
+        "episode", or a column of numbers in `runs`, such as "mean_delay".
     panel_labels, line_labels : NDArray
         Title of the panel and label of the line of each run.
 
@@ -295,26 +265,20 @@ def final_panels(
     Raises
     ------
     ValueError
-        If several settings have the same panel, line and x.
+        If several settings have the same panel and line and, unless `x` is "episode", the same x.
     """
     panels: dict[str, dict[str, Band]] = {}
-    for panel, line, rows in group(panel_labels, line_labels):
-        for value in np.unique(runs[x][rows]):
-            only_setting(runs["setting"][rows][runs[x][rows] == value], line)
-        panels.setdefault(panel, {})[line] = final_band(runs[x][rows], runs["total_regret"][rows])
+    for panel, line in dict.fromkeys(zip(panel_labels, line_labels, strict=True)):
+        rows = (panel_labels == panel) & (line_labels == line)
+        settings, lines = runs["setting"][rows], panels.setdefault(str(panel), {})
+        if x == "episode":
+            lines[line] = curve_band(curves(only_setting(settings, line)))
+            continue
+        at = runs[x][rows]
+        for value in np.unique(at):
+            only_setting(settings[at == value], line)
+        lines[line] = final_band(at, runs["total_regret"][rows])
     return panels
-
-
-def group(
-    panel_labels: NDArray[Any], line_labels: NDArray[Any]
-) -> Iterator[tuple[str, str, NDArray[Any]]]:
-    """Yield each distinct pair of panel and line, with the indices of its runs.
-
-    `panel_labels` and `line_labels` contain the panel and the line of each run.
-    """
-    pairs = list(zip(panel_labels, line_labels, strict=True))
-    for panel, line in dict.fromkeys(pairs):
-        yield str(panel), str(line), np.flatnonzero((panel_labels == panel) & (line_labels == line))
 
 
 def only_setting(settings: NDArray[Any], line: str) -> str:

@@ -1,6 +1,6 @@
 """Colours, line styles, lines with bands, legends and file output, shared by all figures."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle
 from pathlib import Path
@@ -8,9 +8,7 @@ from typing import Any, Final
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from belated.figures.names import wrap
 from belated.sweep.bands import Band
 
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -87,19 +85,11 @@ LEGEND_CHAR_IN: Final = 0.068
 `LEGEND_HANDLE_IN` is the width of the line and the margins of the legend.
 """
 
-TITLE_LINE_CHARS: Final = 56
-"""Maximum number of characters in a line of a title."""
-
-LEGEND_LOCATION: Final = "outside right upper"
-"""Matplotlib location of a legend: to the right of the axes, where it covers no line."""
-
 MAX_LEGEND_SHARE: Final = 0.7
 """Maximum fraction of the height of the axes that is reserved for a legend above the lines."""
 
 LEGEND_MARGIN: Final = 0.06
 """Distance between the lines and the legend above them, as a fraction of the height of the axes."""
-
-LEGEND_TITLE: Final = "Mean and central 95%\nof runs"
 
 
 @dataclass(frozen=True)
@@ -141,12 +131,9 @@ def two_way_styles(lines: Iterable[tuple[str, str, str]]) -> dict[str, LineStyle
     (True, True)
     """
     lines = list(dict.fromkeys(lines))
-    if not lines:
-        return {}
-    colours, patterns = (
-        line_styles(dict.fromkeys(values)) for values in list(zip(*lines, strict=True))[1:]
-    )
-    if min(len(colours), len(patterns)) == 1:
+    colours = line_styles(dict.fromkeys(colour for _, colour, _ in lines))
+    patterns = line_styles(dict.fromkeys(pattern for _, _, pattern in lines))
+    if min(len(colours), len(patterns)) <= 1:
         return line_styles(label for label, _, _ in lines)
     return {
         label: replace(patterns[pattern], colour=colours[colour].colour)
@@ -189,61 +176,6 @@ def new_axes(labels: Collection[str] = ()) -> Axes:
     return pyplot.figure(figsize=size, layout="constrained").add_subplot()
 
 
-def plot_lines(
-    lines: Mapping[str, Band],
-    styles: Mapping[str, LineStyle],
-    ax: Axes | None,
-    *,
-    title: str = "",
-    legend_title: str = "",
-    x: str = "Episode",
-    y: str = "Cumulative regret",
-    markers: bool = False,
-) -> Axes:
-    """Draw lines with bands on given axes or in a new figure, with a legend that covers no line.
-
-    The legend is omitted if there is only one line.
-
-    Parameters
-    ----------
-    lines : Mapping[str, Band]
-        Map from the label of a line to its band.
-    styles : Mapping[str, LineStyle]
-        Map from the label of a line to its style, in the order of the legend.
-    ax : Axes or None
-        Axes to draw on; None for a new figure.
-    title : str
-        Title of the axes. Long titles are wrapped.
-    legend_title : str
-        Title of the legend.
-    x, y : str
-        Axis labels. Both axes start at zero.
-    markers : bool
-        Whether to draw a marker at each point, and to extend the x axis so that no marker is cut.
-
-    Returns
-    -------
-    Axes
-        The axes.
-    """
-    axes = ax or new_axes(lines)
-    axes.set_title(wrap(title, TITLE_LINE_CHARS), loc="left")
-    for name in styles:
-        if name in lines:
-            draw_band(axes, lines[name], styles[name], label=name, markers=markers)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    start_at_zero(axes)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
-    if markers:
-        leave_room_for_markers(axes, lines.values())
-    if len(lines) > 1 and ax is None:
-        figure_of(axes).legend(loc=LEGEND_LOCATION, title=legend_title, alignment="left")
-    elif len(lines) > 1:
-        add_legend_above(axes, title=legend_title.replace("\n", " "))
-    return axes
-
-
 def add_legend_above(axes: Axes, *, title: str) -> None:
     """Add a legend to `axes`, and extend the y axis so that the legend covers no line.
 
@@ -255,13 +187,6 @@ def add_legend_above(axes: Axes, *, title: str) -> None:
     shared = axes.get_shared_y_axes().get_siblings(axes)
     top = max(each.dataLim.y1 for each in shared)  # their limits may have been set before
     axes.set_ylim(top=top / (1 - min(share + LEGEND_MARGIN, MAX_LEGEND_SHARE)))
-
-
-def leave_room_for_markers(axes: Axes, lines: Iterable[Band]) -> None:
-    """Extend the x axis of `axes` at both ends, so that no marker of `lines` is cut off."""
-    last = max(float(line.x.max()) for line in lines)
-    margin = 0.04 * (last or 1.0)
-    axes.set_xlim(-margin, last + margin)
 
 
 def draw_band(
@@ -295,14 +220,6 @@ def draw_band(
         markersize=4,
         label=label,
     )
-
-
-def start_at_zero(axes: Axes) -> None:
-    """Start the x and y axes at zero, and format tick labels with a comma for thousands."""
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(StrMethodFormatter("{x:,g}"))
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:

@@ -13,14 +13,14 @@ from typing import Any, Final
 import numpy as np
 from matplotlib import style
 from matplotlib.axes import Axes
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, FancyArrowPatch, Rectangle
 
 from belated.episode import Bools, Floats
 from belated.exact.values import optimal_actions, optimal_table
-from belated.figures.styles import FOOTER, PALETTE, RC_PARAMS, figure_of, save_figure
+from belated.figures.policies import VALUE_COLOURS, draw_values
+from belated.figures.styles import FOOTER, PALETTE, RC_PARAMS, save_figure
 from belated.mdp.model import MDP
 from belated.mdp.worlds import Layout
 
@@ -40,7 +40,6 @@ COMMAND_LINE_CHARS: Final = 60
 STATE_RADIUS: Final = 0.25
 """Radius of a state. The unit is the distance between neighbouring states in a row."""
 
-VALUE_COLOURS: Final = LinearSegmentedColormap.from_list("values", ["white", "#8fbfe0"])
 DIRECTIONS: Final = {"up": (0, 1), "right": (1, 0), "down": (0, -1), "left": (-1, 0)}
 """Map from the name of an action on a grid to the direction (x, y) of its move."""
 
@@ -60,45 +59,79 @@ LOOP_BEND: Final = 2.4
 """Curvature of a loop: twice its height, divided by the distance between its ends."""
 
 
-def draw_world(
+def save_world(
     world: MDP,
     path: str | Path,
     *,
     title: str,
     command: str,
-    layout: Layout = "ring",
+    layout: Layout,
     actions: Sequence[str] = (),
 ) -> list[Path]:
     """Draw a picture of a small world, and write it as PDF and PNG.
 
     Parameters
     ----------
-    world : MDP
-        World to draw.
+    world, layout, actions
+        As in `draw_world`.
     path : str or Path
         Path of the files, without suffix.
     title : str
         Title of the figure.
     command : str
         Command that reproduces the figure, printed below it.
-    layout : Layout
-        Arrangement of the states: "row", "ring", or a pair (rows, columns) for a grid.
-    actions : Sequence[str]
-        Names of the actions. If empty, the actions are numbered.
 
     Returns
     -------
     list[Path]
         The files written, a PDF and a PNG.
-
-    Raises
-    ------
-    ValueError
-        If the world cannot be drawn; see `check_drawable`.
     """
     with style.context(["default", RC_PARAMS]):
-        figure = build_figure(world, title=title, command=command, layout=layout, actions=actions)
+        figure = Figure(layout="constrained")
+        axes = figure.add_subplot()
+        figure.set_size_inches(draw_world(axes, world, layout=layout, actions=actions))
+        axes.set_title(title, loc="left")
+        lines = textwrap.wrap(command, COMMAND_LINE_CHARS)
+        figure.supxlabel("\n".join(lines), x=0.01, **FOOTER)
         return save_figure(figure, Path(path))
+
+
+def draw_world(
+    axes: Axes, world: MDP, *, layout: Layout | None = None, actions: Sequence[str] = ()
+) -> tuple[float, float]:
+    """Draw a world: states and transitions or, if it is too large, a table of its optimal values.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes to draw on.
+    world : MDP
+        World to draw.
+    layout : Layout, optional
+        Arrangement of the states: "row", "ring", or a pair (rows, columns) for a grid; by default
+        that of `find_layout`. ValueError is raised if it does not fit; see `check_drawable`.
+    actions : Sequence[str]
+        Names of the actions. If empty, the actions are numbered.
+
+    Returns
+    -------
+    tuple[float, float]
+        Width and height of a figure of the world, in inches.
+    """
+    layout = layout or find_layout(world)
+    if layout is None:
+        return draw_values(axes, optimal_table(world)[:-1])
+    check_drawable(world, layout)
+    names = list(actions) or [f"action {a}" for a in range(world.shape.actions)]
+    axes.set_axis_off()
+    axes.set_aspect("equal")
+    if isinstance(layout, str):
+        draw_graph(axes, world, names, layout=layout)
+    else:
+        draw_grid(axes, world, names, columns=layout[1])
+    width, height = np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())
+    scale = max(STATE_DISTANCE_IN, MIN_WIDTH_IN / width)
+    return scale * width, scale * height + MARGIN_IN
 
 
 def check_drawable(world: MDP, layout: Layout) -> None:
@@ -109,7 +142,7 @@ def check_drawable(world: MDP, layout: Layout) -> None:
     """
     S = world.shape.states
     kind = layout if isinstance(layout, str) else "grid"
-    if isinstance(layout, str) and layout not in LAYOUTS:
+    if isinstance(layout, str) and layout not in ("row", "ring"):
         raise ValueError(f"layout must be 'row', 'ring' or (rows, columns), got {layout!r}.")
     limit = MAX_STATES[kind]
     reason = ""
@@ -123,61 +156,6 @@ def check_drawable(world: MDP, layout: Layout) -> None:
         reason = f"A world that differs between steps cannot be drawn as a {kind}."
     if reason:
         raise ValueError(reason)
-
-
-def build_figure(
-    world: MDP, *, title: str, command: str, layout: Layout, actions: Sequence[str] = ()
-) -> Figure:
-    """Return the picture of `draw_world` without saving it.
-
-    Parameters
-    ----------
-    world, title, command, layout, actions
-        As in `draw_world`.
-
-    Returns
-    -------
-    Figure
-        The figure.
-    """
-    figure = Figure(layout="constrained")
-    axes = figure.add_subplot()
-    draw_states(axes, world, layout=layout, actions=actions)
-    axes.set_title(title, loc="left")
-    fit_figure(axes)
-    lines = textwrap.wrap(command, COMMAND_LINE_CHARS)
-    figure.supxlabel("\n".join(lines), x=0.01, **FOOTER)
-    return figure
-
-
-def draw_states(axes: Axes, world: MDP, *, layout: Layout, actions: Sequence[str] = ()) -> None:
-    """Draw the states and transitions of a small world on axes without ticks.
-
-    Parameters
-    ----------
-    axes : Axes
-        Axes to draw on.
-    world, layout, actions
-        As in `draw_world`.
-    """
-    check_drawable(world, layout)
-    names = list(actions) or [f"action {a}" for a in range(world.shape.actions)]
-    axes.set_axis_off()
-    axes.set_aspect("equal")
-    if isinstance(layout, str):
-        LAYOUTS[layout](axes, world, names)
-    else:
-        draw_grid(axes, world, names, columns=layout[1])
-
-
-def fit_figure(axes: Axes) -> None:
-    """Set the size of the figure that contains `axes`, according to the limits of the axes.
-
-    `axes` contain a picture of a world.
-    """
-    width, height = np.ptp(axes.get_xlim()), np.ptp(axes.get_ylim())
-    scale = max(STATE_DISTANCE_IN, MIN_WIDTH_IN / width)
-    figure_of(axes).set_size_inches(scale * width, scale * height + MARGIN_IN)
 
 
 def find_layout(world: MDP) -> Layout | None:
@@ -206,10 +184,11 @@ def find_layout(world: MDP) -> Layout | None:
     return None
 
 
-def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw the states in a row.
+def draw_graph(axes: Axes, world: MDP, names: Sequence[str], *, layout: str) -> None:
+    """Draw the states in a row or a ring, and an arrow for each possible transition.
 
-    Arrows to the right are above the row, and arrows to the left are below the row.
+    An arrow has the colour of the action. In a row, arrows to the right are above the states, and
+    arrows to the left below.
 
     Parameters
     ----------
@@ -219,83 +198,38 @@ def draw_row(axes: Axes, world: MDP, names: Sequence[str]) -> None:
         World to draw.
     names : Sequence[str]
         Names of the actions.
+    layout : str
+        Arrangement of the states: "row" or "ring".
     """
+    # positions: centres of the states; loops: angles at which an action that stays is drawn (S, A)
     S, A = world.shape.states, world.shape.actions
-    positions = np.zeros((S, 2))
-    positions[:, 0] = np.arange(S)
-    outward = np.zeros((S, A, 2))
-    outward[..., 1] = np.where(np.arange(A) % 2, 1, -1)
-    draw_graph(axes, world, names, positions, outward, bend=0.35)
-    axes.set(xlim=(-0.7, S - 0.3), ylim=(-0.7, 0.7))
-
-
-def draw_ring(axes: Axes, world: MDP, names: Sequence[str]) -> None:
-    """Draw the states of `world` in a ring on `axes`.
-
-    `names` are the names of the actions, shown in the legend.
-    """
-    S, A = world.shape.states, world.shape.actions
-    angles = np.pi / 2 - 2 * np.pi * np.arange(S) / S
-    radius = 0.8 / math.sin(math.pi / S) if S > 1 else 0.0
-    loops = angles[:, None] + 0.8 * (np.arange(A) - (A - 1) / 2)
-    positions = radius * np.stack([np.cos(angles), np.sin(angles)], axis=1)
-    outward = np.stack([np.cos(loops), np.sin(loops)], axis=2)
-    draw_graph(axes, world, names, positions, outward, bend=0.13 if S > 3 else 0.3)
-    extent = radius + 0.75
-    axes.set(xlim=(-extent, extent), ylim=(-extent, extent))
-
-
-def draw_graph(
-    axes: Axes, world: MDP, names: Sequence[str], positions: Floats, outward: Floats, bend: float
-) -> None:
-    """Draw the states at given positions, and an arrow for each possible transition.
-
-    An arrow has the colour of the action.
-
-    Parameters
-    ----------
-    axes, world, names
-        As in `draw_row`.
-    positions : Floats
-        Centres of the states, (S, 2).
-    outward : Floats
-        Unit vectors (S, A, 2). Each points from the centre of a state towards the loop that is
-        drawn for an action that stays in this state.
-    bend : float
-        Curvature of the arrows of the last action; see `draw_arrow`. The arrows of action a have
-        A - a times this curvature.
-    """
-    S, A = world.shape.states, world.shape.actions
+    if layout == "row":
+        bend, positions = 0.35, np.column_stack([np.arange(S), np.zeros(S)])
+        loops = np.tile(np.where(np.arange(A) % 2, np.pi / 2, -np.pi / 2), (S, 1))
+        axes.set(xlim=(-0.7, S - 0.3), ylim=(-0.7, 0.7))
+    else:
+        bend, angles = 0.13 if S > 3 else 0.3, np.pi / 2 - 2 * np.pi * np.arange(S) / S
+        radius = 0.8 / math.sin(math.pi / S) if S > 1 else 0.0
+        positions = radius * np.column_stack([np.cos(angles), np.sin(angles)])
+        loops = angles[:, None] + 0.8 * (np.arange(A) - (A - 1) / 2)
+        axes.set(xlim=(-radius - 0.75, radius + 0.75), ylim=(-radius - 0.75, radius + 0.75))
     circles = [draw_state(axes, world, s, positions[s]) for s in range(S)]
     for s, a in np.argwhere(world.shape.playable[0]).tolist():
         colour = action_colour(a)
         for y, p in zip(*world.successors(0, s, a), strict=True):
             if y == s:
-                middle = draw_loop(axes, circles[s], outward[s, a], colour, p)
+                outward = np.array([math.cos(loops[s, a]), math.sin(loops[s, a])])
+                at = draw_loop(axes, circles[s], outward, colour, p)
             else:
-                arc = -bend * (A - a)
-                middle = draw_transition(axes, circles[s], circles[y], colour, p, bend=arc)
+                at = draw_transition(axes, circles[s], circles[y], colour, p, bend=-bend * (A - a))
             if p < 1:
-                write_label(axes, middle, f"{p:.2g}", colour)
-    handles = [legend_line(name, action_colour(a)) for a, name in enumerate(names)]
+                write_label(axes, at, f"{p:.2g}", colour)
+    handles = [legend_entry(name, color=action_colour(a)) for a, name in enumerate(names)]
     note = "On arrows: transition probabilities; with +: mean reward of a step"
     rewards = world.rewards[0]
     if A > 2 and (np.ptp(rewards, axis=1) > 0).any():
         note += ", with ≤: of the best action"
-    add_legend(axes, [*handles, start_handle("o"), *terminal_handles(world)], note=note)
-
-
-def terminal_handles(world: MDP) -> list[Line2D]:
-    """Return a list with the legend entry of terminal states; empty if `world` has none."""
-    look: dict[str, Any] = {"mfc": TERMINAL_COLOUR, "mec": "black"}
-    entry = Line2D([], [], marker="o", linewidth=0, label="terminal state", **look)
-    return [entry] if world.shape.terminal else []
-
-
-def start_handle(marker: str) -> Line2D:
-    """Return the legend entry of an initial state, with the Matplotlib marker `marker`."""
-    frame: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": START_LINEWIDTH}
-    return Line2D([], [], marker=marker, linewidth=0, label="first state", **frame)
+    add_legend(axes, [*handles, *state_entries(world, "o")], note=note)
 
 
 def draw_state(axes: Axes, world: MDP, s: int, position: Floats) -> Circle:
@@ -345,7 +279,7 @@ def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> 
     Parameters
     ----------
     axes, world, names
-        As in `draw_row`.
+        As in `draw_graph`.
     columns : int
         Number of columns of the grid.
     """
@@ -362,7 +296,10 @@ def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> 
     for s in range(S):
         x, y = s % columns, -(s // columns)
         colour = VALUE_COLOURS((v[s] - v_min) / v_range) if has_entry[s] else UNREACHABLE_COLOUR
-        draw_cell(axes, x, y, colour, start=world.start[s] > 0)
+        axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fc=colour, ec="0.7", lw=0.6))
+        if world.start[s] > 0:
+            frame: dict[str, Any] = {"fill": False, "lw": START_LINEWIDTH}
+            axes.add_patch(Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, **frame))
         if not has_entry[s]:
             continue
         axes.text(x - 0.4, y + 0.4, f"{v[s]:.4g}", fontsize=6.5, va="top", color="0.25")
@@ -375,40 +312,17 @@ def draw_grid(axes: Axes, world: MDP, names: Sequence[str], *, columns: int) -> 
         elif not best[s].all():
             draw_best_moves(axes, world, s, best[s], names, columns=columns)
     handles = [
-        legend_line("optimal first action", action_colour(0)),
-        legend_line("its other successors", GREY),
-        start_handle("s"),
+        legend_entry("optimal first action", color=action_colour(0)),
+        legend_entry("its other successors", color=GREY),
+        *state_entries(world, "s"),
     ]
-    handles += terminal_handles(world)
-    stuck = has_entry & ~has_exit & ~world.shape.is_terminal
-    for marker, colour, label, needed in (
-        ("x", "0.25", "absorbing state", stuck.any()),
-        ("s", UNREACHABLE_COLOUR, "unreachable cell", not has_entry.all()),
-    ):
-        if needed:
-            handles.append(Line2D([], [], marker=marker, color=colour, lw=0, label=label))
+    if (has_entry & ~has_exit & ~world.shape.is_terminal).any():
+        handles.append(legend_entry("absorbing state", marker="x", color="0.25"))
+    if not has_entry.all():
+        handles.append(legend_entry("unreachable cell", marker="s", color=UNREACHABLE_COLOUR))
     note = "In cells: V* at the first step; with +: mean reward of a step"
     add_legend(axes, handles, note=note)
     axes.set(xlim=(-0.6, columns - 0.4), ylim=(-(S // columns) + 0.4, 0.6))
-
-
-def draw_cell(axes: Axes, x: float, y: float, colour: Any, *, start: bool) -> None:
-    """Draw a square cell of a grid.
-
-    Parameters
-    ----------
-    axes : Axes
-        Axes to draw on.
-    x, y : float
-        Coordinates of the centre of the cell.
-    colour
-        Fill colour.
-    start : bool
-        Whether an episode can begin in this cell. Such cells have a frame.
-    """
-    axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, fc=colour, ec="0.7", lw=0.6))
-    if start:
-        axes.add_patch(Rectangle((x - 0.45, y - 0.45), 0.9, 0.9, fill=False, lw=START_LINEWIDTH))
 
 
 def draw_best_moves(
@@ -443,9 +357,6 @@ def draw_best_moves(
             if any(move):
                 end = centre + 0.38 * np.array(move) / math.hypot(*move)
                 draw_arrow(axes, centre, end, colour, p)
-
-
-LAYOUTS: Final = {"row": draw_row, "ring": draw_ring}
 
 
 def action_colour(action: int) -> str:
@@ -558,25 +469,30 @@ def write_label(axes: Axes, position: Floats, text: str, colour: str) -> None:
     axes.text(x, y, text, ha="center", va="center", fontsize=6.5, color=colour, bbox=background)
 
 
-def legend_line(label: str, colour: str) -> Line2D:
-    """Return a legend entry with the text `label` for arrows drawn in `colour`."""
-    return Line2D([], [], color=colour, linewidth=1.5, label=label)
+def legend_entry(label: str, marker: str = "", **look: Any) -> Line2D:
+    """Return a legend entry with the properties `look`: a line or, if given, a marker."""
+    return Line2D([], [], label=label, marker=marker, linewidth=0 if marker else 1.5, **look)
+
+
+def state_entries(world: MDP, marker: str) -> list[Line2D]:
+    """Return the legend entries of initial states, with a Matplotlib marker, and terminal states.
+
+    The result has no entry of terminal states if `world` has none.
+    """
+    start: dict[str, Any] = {"mfc": "white", "mec": "black", "mew": START_LINEWIDTH}
+    entries = [legend_entry("first state", marker, **start)]
+    if world.shape.terminal:
+        entries.append(legend_entry("terminal state", "o", mfc=TERMINAL_COLOUR, mec="black"))
+    return entries
 
 
 def add_legend(axes: Axes, handles: Sequence[Line2D], *, note: str) -> None:
-    """Add a legend below a picture of a world.
+    """Add a legend with the entries `handles` below a picture of a world.
 
-    Parameters
-    ----------
-    axes : Axes
-        Axes of the picture.
-    handles : Sequence[Line2D]
-        Entries of the legend.
-    note : str
-        Explanation of the numbers in the picture, used as the title of the legend.
+    `note` explains the numbers in the picture; it is the title of the legend.
     """
     axes.legend(
-        handles=list(handles),
+        handles=handles,
         loc="upper center",
         bbox_to_anchor=(0.5, 0),
         ncols=min(len(handles), 3),

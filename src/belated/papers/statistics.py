@@ -5,6 +5,7 @@ quantity. The bootstrap resamples whole rows, so that comparisons of columns are
 """
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -65,6 +66,19 @@ def resample_weights(seeds: int) -> Floats:
     weights = rng.multinomial(seeds, np.full(seeds, 1 / seeds), size=RESAMPLES) / seeds
     weights.flags.writeable = False
     return weights
+
+
+def align(columns: Sequence[Mapping[int, ArrayLike]]) -> Floats | None:
+    """Return a table of quantities, with a row for each seed that all `columns` have in common.
+
+    `columns` contains, for each quantity, a map from seeds to values, which may be arrays. The
+    shape of the result is (seeds, columns, ...). Return None if there are fewer than `MIN_SEEDS`
+    common seeds.
+    """
+    shared = sorted(set.intersection(*map(set, columns)))
+    if len(shared) < MIN_SEEDS:
+        return None
+    return np.array([[column[seed] for column in columns] for seed in shared])
 
 
 def resample_means(table: Floats) -> Floats:
@@ -167,14 +181,69 @@ def p_value_above(interval: Interval, bound: float, seeds: int) -> float:
     return float(special.stdtr(seeds - 1, -distance / half_width * quantile))
 
 
-def p_value_below(interval: Interval, bound: float, seeds: int) -> float:
-    """Return the p-value of the hypothesis that the true value is at least `bound`.
+class PValues(NamedTuple):
+    """P-values of the two tests of a claim in one setting."""
 
-    The parameters are those of `p_value_above`, which tests the opposite hypothesis: `interval` is
-    the confidence interval of the value, computed from `seeds` seeds.
+    confirm: float
+    """P-value of the hypothesis that the claim is false."""
+    refute: float
+    """P-value of the hypothesis that the claim is true."""
+
+
+def is_above(interval: Interval, bound: float, seeds: int) -> PValues:
+    """Return the p-values of the claim that a value is above `bound`.
+
+    `interval` is the confidence interval of the value, computed from `seeds` seeds.
     """
     estimate, low, high = interval
-    return p_value_above(Interval(-estimate, -high, -low), -bound, seeds)
+    opposite = p_value_above(Interval(-estimate, -high, -low), -bound, seeds)
+    return PValues(p_value_above(interval, bound, seeds), opposite)
+
+
+def is_below(interval: Interval, bound: float, seeds: int) -> PValues:
+    """Return the p-values of the claim that a value is below `bound`.
+
+    `interval` is the confidence interval of the value, computed from `seeds` seeds.
+    """
+    return PValues(*reversed(is_above(interval, bound, seeds)))
+
+
+def is_within(interval: Interval, margin: float, seeds: int) -> PValues:
+    """Return the p-values of the claim that a value is between -`margin` and `margin`.
+
+    This is an equivalence test. `interval` is the confidence interval of the value, computed from
+    `seeds` seeds.
+    """
+    return all_hold([is_above(interval, -margin, seeds), is_below(interval, margin, seeds)])
+
+
+def all_hold(tests: Iterable[PValues]) -> PValues:
+    """Return the p-values of the claim that several claims all hold.
+
+    `tests` contains the p-values of each of these claims. The joint claim is confirmed if every
+    single claim is confirmed. It is refuted if any single claim is refuted, with Bonferroni's
+    correction.
+    """
+    confirm, refute = zip(*tests, strict=True)
+    return PValues(max(confirm), min(1.0, len(refute) * min(refute)))
+
+
+def all_positive(columns: Iterable[Floats]) -> PValues:
+    """Return the p-values of the claim that the means of several values are all above 0.
+
+    Each of `columns` has one entry per seed.
+    """
+    return all_hold(is_above(mean_interval(column), 0, column.size) for column in columns)
+
+
+def any_holds(tests: Iterable[PValues]) -> PValues:
+    """Return the p-values of the claim that at least one of several claims holds.
+
+    `tests` contains the p-values of each of these claims. The joint claim is confirmed if any
+    single claim is confirmed, with Bonferroni's correction. It is refuted if every single claim is
+    refuted.
+    """
+    return PValues(*reversed(all_hold(PValues(*reversed(test)) for test in tests)))
 
 
 def discoveries(p_values: ArrayLike, level: float) -> Bools:

@@ -3,7 +3,7 @@
 The runs are `Run` objects, or rows of the stored results of a study.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -44,8 +44,12 @@ Panels = Mapping[str, Mapping[str, Band]]
 """Content of a figure: map from the title of a panel to a map from the label of a line to its
 band."""
 
-Columns = Mapping[str, NDArray[Any]]
+Columns = dict[str, NDArray[Any]]
 """Table of results: map from the name of a column to its array. All arrays have the same length."""
+
+Curves = Callable[[str], Columns]
+"""Function that maps the id of a setting to a table with the columns seed, episode and regret. The
+table has one row per run of the setting and checkpoint."""
 
 Points = Mapping[str, Mapping[str, Mapping[float, float]]]
 """Single points of a figure: map from the title of a panel to a map from the label of a line to a

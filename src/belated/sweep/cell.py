@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final
@@ -190,7 +190,5 @@ def seed_blocks(seeds: Iterable[int], size: int = SEEDS_PER_CELL) -> Iterator[tu
     >>> list(seed_blocks(range(7)))
     [(0, 1, 2, 3, 4), (5, 6)]
     """
-    by_block: dict[int, list[int]] = {}
-    for seed in sorted(set(seeds)):
-        by_block.setdefault(seed // size, []).append(seed)
-    yield from (tuple(block) for block in by_block.values())
+    for _, block in groupby(sorted(set(seeds)), key=lambda seed: seed // size):
+        yield tuple(block)

@@ -1,11 +1,13 @@
-"""Estimates of the computing times of cells, and of the fraction of a sweep that is done."""
+"""Estimates of the computing times of cells, and shards that take about the same time."""
 
-from collections.abc import Mapping, Sequence
-from statistics import median
+import re
+from collections.abc import Sequence
+from functools import cache
 from typing import Final
 
 from belated.episode import Shape
 from belated.learner.bases.base import BaseAlgorithm
+from belated.mdp.worlds import world as parse_world
 from belated.sweep.cell import Cell
 
 STEP_COST: Final = 0.1
@@ -28,17 +30,16 @@ SUCCESSOR_COSTS: Final = {"psrl": 3.0}
 """Map from the name of a base to a number that is added to this factor for each state. It contains
 the bases that draw a random number for each possible successor."""
 
-MIN_CELLS: Final = 3
-"""Minimum number of finished cells with the same world, base and updater as an unfinished cell for
-which its time is estimated from theirs alone; see `SweepWork.share`."""
+
+@cache
+def world_shape(world: str) -> Shape:
+    """Return the shape of the world named `world`."""
+    return parse_world(world).shape
 
 
-def expected_cost(cell: Cell, shape: Shape) -> float:
-    """Return a rough estimate of the computing time of `cell`, in arbitrary units.
-
-    `shape` is the shape of the world of the cell.
-    """
-    H, S, A = shape.table
+def expected_cost(cell: Cell) -> float:
+    """Return a rough estimate of the computing time of `cell`, in arbitrary units."""
+    H, S, A = world_shape(cell.world).table
     base, updater = cell.parse_base(), cell.parse_updater()
     if isinstance(base, BaseAlgorithm) and base.replans_every_episode(updater):
         plans: float = cell.episodes
@@ -49,50 +50,22 @@ def expected_cost(cell: Cell, shape: Shape) -> float:
     return len(cell.seeds) * (cell.episodes * (1 + H * STEP_COST) + plans * plan)
 
 
-class SweepWork:
-    """Estimate of the work of a sweep, from which the fraction that is done is computed.
+def select_shard(cells: Sequence[Cell], text: str) -> list[Cell]:
+    """Return those of `cells`, all cells of a sweep, that belong to one shard.
 
-    The expected computing times of cells are corrected by the times that finished cells took.
+    `text` has the form I/N, such as "3/16" for the third of 16 shards; ValueError is raised for
+    another text. The shards are disjoint, and together they are the whole sweep. Which cells belong
+    to a shard depends only on `cells`, so that jobs need not communicate.
 
-    Parameters
-    ----------
-    cells : Sequence[Cell]
-        Cells to compute.
-    shapes : Mapping[str, Shape]
-        Map from the id of a setting to the shape of its world.
+    Cells are assigned to the shards in descending order of their expected cost: to the shards 1 to
+    N, then N to 1, and so on. All shards therefore take about the same time.
     """
-
-    def __init__(self, cells: Sequence[Cell], shapes: Mapping[str, Shape]) -> None:
-        self.expected = {cell.id: expected_cost(cell, shapes[cell.setting]) for cell in cells}
-        """Map from the id of a cell to its expected computing time, in arbitrary units."""
-        self._kinds = {cell.id: (cell.world, cell.base_label, cell.updater) for cell in cells}
-        self._finished: set[str] = set()
-        self._ratios: dict[tuple[str, ...], list[float]] = {}  # measured to expected, by kind
-
-    def finish(self, id: str, seconds: float) -> None:
-        """Record that the cell with the id `id` is finished, and took `seconds` seconds."""
-        self._finished.add(id)
-        self._ratios.setdefault(self._kinds[id], []).append(seconds / self.expected[id])
-
-    def share(self, running: Mapping[str, float]) -> float:
-        """Return the fraction of the work that is done, in [0, 1].
-
-        `running` maps the id of each running cell to the fraction of the cell that is done. The
-        expected time of a cell is multiplied by a median ratio of measured to expected time. The
-        median is over the finished cells with the same world, base and updater or, if these are
-        fewer than `MIN_CELLS`, over all finished cells. The median is hardly affected by the time
-        of compilation, which is part of the first cells.
-        """
-        every = [ratio for ratios in self._ratios.values() for ratio in ratios]
-        typical = median(every) if every else 1.0
-        by_kind = {
-            kind: median(ratios)
-            for kind, ratios in self._ratios.items()
-            if len(ratios) >= MIN_CELLS
-        }
-        done = total = 0.0
-        for id, cost in self.expected.items():
-            cost *= by_kind.get(self._kinds[id], typical)
-            total += cost
-            done += cost * (1.0 if id in self._finished else min(running.get(id, 0.0), 1.0))
-        return done / total if total else 1.0
+    match = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise ValueError(
+            f"shard must be I/N with 1 <= I <= N, such as 3/16 for the third of 16 parts, got "
+            f"{text!r}."
+        )
+    index, count = int(match[1]), int(match[2])
+    ordered = sorted(cells, key=lambda cell: (-expected_cost(cell), cell.id))
+    return ordered[index - 1 :: 2 * count] + ordered[2 * count - index :: 2 * count]

@@ -2,14 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
 
 from belated.episode import Ints
-from belated.simulation.many import RunThreads, Stop
+from belated.simulation.many import Stop
 from belated.sweep.cell import Cell
-from belated.sweep.sweep import CellThreads, TimedRuns, run_cell
+from belated.sweep.sweep import CellThreads, Futures, TimedRuns, run_cell
 
 OnCell = Callable[[Cell, TimedRuns], None]
 """Function that is called when a cell is finished.
@@ -89,60 +88,40 @@ def run_cells_on_gpu(cells: Sequence[Cell]) -> list[TimedRuns]:
     if on_gpu:
         run_together(on_gpu, results.__setitem__, lambda played: None)
     for cell in others:
-        results[cell] = run_cell(cell)
+        [results[cell]] = run_cell(cell)
     return [results[cell] for cell in cells]
 
 
-class GpuPool:
-    """Pool that computes cells on one GPU.
+class GpuThreads(CellThreads):
+    """Pool that computes cells on one GPU, which one of its threads drives.
 
     Cells that the GPU engine does not support are computed on the CPU.
-
-    Parameters
-    ----------
-    threads : CellThreads
-        Pool for the cells that run on the CPU.
-    driver : RunThreads
-        One thread, which drives the GPU.
     """
 
-    def __init__(self, threads: CellThreads, driver: RunThreads) -> None:
-        self.threads = threads
-        self.driver = driver
-        self.progress: dict[str, int] = {}  # simulated episodes by id of a running cell
-
-    def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
-        """Start to compute `cells`, and return a map from the future of each cell to the cell.
-
-        The result of a future is the runs of the cell and their computing time in seconds.
-        """
+    def submit_all(self, cells: Sequence[Cell]) -> Futures:
+        """Start to compute `cells`; see `Pool`."""
         from belated.simulation.gpu.compiler import check_device
         from belated.simulation.gpu.kinds import explain_cpu
 
         check_device()
         on_gpu, others = split_cells(cells)
         explain_cpu(list(others.values()), f"{len(cells)} cells")
-        futures: dict[Cell, Future[TimedRuns]] = {cell: Future() for cell in on_gpu}
+        futures: dict[Cell, Future[list[TimedRuns]]] = {cell: Future() for cell in on_gpu}
         if on_gpu:
-            self.driver.executor.submit(self._run, futures)
-        pending = self.threads.submit_all(list(others))
-        pending.update({future: cell for cell, future in futures.items()})
-        return pending
+            self.executor.submit(self._run, futures)
+        pending = super().submit_all(list(others))
+        return pending | {future: [cell] for cell, future in futures.items()}
 
-    def running(self) -> dict[str, int]:
-        """Return a map from the id of each running cell to its number of simulated episodes."""
-        return {**self.threads.running(), **self.progress.copy()}
-
-    def _run(self, futures: "dict[Cell, Future[TimedRuns]]") -> None:
+    def _run(self, futures: dict[Cell, Future[list[TimedRuns]]]) -> None:
         def on_cell(cell: Cell, runs: TimedRuns) -> None:
-            self.progress.pop(cell.id, None)
-            futures[cell].set_result(runs)
+            self.played.pop(cell.id, None)
+            futures[cell].set_result([runs])
 
         def on_progress(played: Mapping[str, int]) -> None:
-            if self.driver.stopped.is_set():
+            if self.stopped.is_set():
                 raise Stop
             for id, episodes in played.items():
-                self.progress[id] = self.progress.get(id, 0) + episodes
+                self.played[id] = self.played.get(id, 0) + episodes
 
         try:
             run_together(list(futures), on_cell, on_progress)
@@ -150,13 +129,3 @@ class GpuPool:
             for future in futures.values():
                 if not future.done():
                     future.set_exception(error)
-
-
-@contextmanager
-def gpu_pool(threads: CellThreads) -> Iterator[GpuPool]:
-    """Yield a pool that computes cells on a GPU, and is closed at the end of the block.
-
-    Cells that the GPU engine does not support are computed by the pool `threads`.
-    """
-    with RunThreads(1) as driver:
-        yield GpuPool(threads, driver)

@@ -3,7 +3,9 @@
 import reprlib
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -12,7 +14,8 @@ import numpy as np
 from belated.check import check_choice
 from belated.extras import missing_extra
 from belated.html import describe, format_table
-from belated.sweep.store import TABLES, Columns, Store
+from belated.sweep.bands import Columns
+from belated.sweep.store import TABLES, Store
 
 try:
     import duckdb
@@ -78,12 +81,11 @@ class Results:
         if not self.store.folder.is_dir():
             raise ValueError(f"folder {str(folder)!r} does not exist. {FOLDER_HINT}")
         self.provenance, messages = self.store.read_provenance()
-        for message in messages[:MAX_WARNINGS]:
-            warnings.warn(message, stacklevel=2)
         if (more := len(messages) - MAX_WARNINGS) > 0:
-            warnings.warn(
-                f"{more} more files are damaged, or are not results of this sweep.", stacklevel=2
-            )
+            summary = f"{more} more files are damaged, or are not results of this sweep."
+            messages[MAX_WARNINGS:] = [summary]
+        for message in messages:
+            warnings.warn(message, stacklevel=2)
         if not self.provenance:
             raise ValueError(f"folder {str(folder)!r} holds no results. {FOLDER_HINT}")
         self._connection = duckdb.connect()
@@ -91,7 +93,6 @@ class Results:
             files = [str(self.store.path(table, id)) for id in self.provenance]
             self._connection.read_parquet(files, union_by_name=True).create_view(view)
         self._connection.execute(CURVES_VIEW)
-        self._by_setting: dict[str, Columns] | None = None
 
     def runs(self) -> Columns:
         """Return the columns of the table `runs`, sorted by setting and seed."""
@@ -122,16 +123,15 @@ class Results:
         """
         if setting is None:
             return self.sql(f"SELECT * FROM curves ORDER BY {ROW_ORDER['curves']}")
-        if self._by_setting is None:
-            self._by_setting = self._split_curves()
         if setting not in self._by_setting:
             raise ValueError(
                 f"setting must be one of {reprlib.repr(sorted(self._by_setting))}, got {setting!r}."
             )
         return self._by_setting[setting]
 
-    def _split_curves(self) -> dict[str, Columns]:
-        """Return a map from the id of each setting to its columns seed, episode and regret."""
+    @cached_property
+    def _by_setting(self) -> dict[str, Columns]:
+        """Map from the id of each setting to its columns seed, episode and regret."""
         table = self.sql(f"SELECT * FROM stored_curves ORDER BY {ROW_ORDER['curves']}")
         names, starts = np.unique(table.pop("setting").astype(str), return_index=True)
         ends = np.append(starts[1:], table["seed"].size)
@@ -256,18 +256,13 @@ class Results:
         rows = self.summary()
         settings = rows["setting"].size
         parts = varied(rows)
-        table = format_table(
-            [
-                (
-                    *(str(rows[name][i]) for name in parts),
-                    f"{rows['runs'][i]:,}",
-                    f"{rows['mean_regret'][i]:,.4g}",
-                    f"{rows['low'][i]:,.4g} to {rows['high'][i]:,.4g}",
-                )
-                for i in range(min(settings, MAX_LISTED_SETTINGS))
-            ],
-            head=(*parts, "runs", "mean regret", "central 95%"),
-        )
+        texts = {name: map(str, rows[name]) for name in parts} | {
+            "runs": map("{:,}".format, rows["runs"]),
+            "mean regret": map("{:,.4g}".format, rows["mean_regret"]),
+            "central 95%": map("{:,.4g} to {:,.4g}".format, rows["low"], rows["high"]),
+        }
+        listed = islice(zip(*texts.values(), strict=True), MAX_LISTED_SETTINGS)
+        table = format_table(listed, head=list(texts))
         common = {name: rows[name][0] for name in PARTS[:4] if name not in parts}
         more = settings - MAX_LISTED_SETTINGS
         facts = {"folder": self.store.folder, "cells": f"{len(self.provenance):,}", **common}
@@ -295,10 +290,8 @@ def fill_masked(column: Any) -> np.ndarray:
     """
     if not np.ma.is_masked(column):
         return np.asarray(column)
-    is_number = column.dtype.kind in "biuf"
-    filled = np.array(column.data, np.float64 if is_number else object)
-    filled[column.mask] = np.nan if is_number else None
-    return filled
+    fill = np.nan if column.dtype.kind in "biuf" else None
+    return np.asarray(np.where(column.mask, fill, column.data))
 
 
 def results(folder: Path | str) -> Results:

@@ -19,6 +19,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,11 @@ import belated
 from belated.delays import parse as parse_delay
 from belated.delays.laws import LAW_NAMES
 from belated.files import replace_atomically, write_atomically
+from belated.mdp.worlds import world as parse_world
 from belated.options import part_name
 from belated.simulation.run import Run
+from belated.sweep.bands import Columns
 from belated.sweep.cell import Cell
-
-Columns = dict[str, np.ndarray]
-"""Table: map from the name of a column to its array. All arrays have the same length."""
 
 Provenance = dict[str, Any]
 """Content of a provenance file: digest, cell, checksums, duration, versions and machine."""
@@ -73,13 +73,11 @@ class Store:
         seconds : float
             Time that the runs took, in seconds.
         """
-        checksums = {}
-        for table, columns in (
-            ("curves", curve_columns(cell, runs)),
-            ("runs", run_columns(cell, runs)),
-        ):
-            data = write_parquet(columns, self.path(table, cell.id))
-            checksums[table] = hashlib.sha256(data).hexdigest()
+        tables = {"curves": curve_columns(cell, runs), "runs": run_columns(cell, runs)}
+        checksums = {
+            table: checksum(write_parquet(columns, self.path(table, cell.id)))
+            for table, columns in tables.items()
+        }
         facts = {
             "digest": cell.digest,
             "cell": {**asdict(cell), "id": cell.id},
@@ -93,35 +91,33 @@ class Store:
 
     def is_finished(self, cell: Cell) -> bool:
         """Return whether the results of `cell` are stored, and match its digest and checksums."""
-        facts = self.provenance(cell.id)
-        return (
-            facts is not None
-            and facts["digest"] == cell.digest
-            and self.checksums_match(cell.id, facts)
-        )
-
-    def provenance(self, id: str) -> Provenance | None:
-        """Return the provenance of the cell with the id `id`; None if it is missing or invalid."""
         try:
-            facts = json.loads(self.path("provenance", id).read_bytes())
-        except (OSError, ValueError):
-            return None
-        valid = isinstance(facts, dict) and {"digest", "sha256", "cell"} <= facts.keys()
-        return facts if valid else None
-
-    def checksums_match(self, id: str, facts: Provenance) -> bool:
-        """Return whether both Parquet files of a cell exist and match their checksums.
-
-        `id` is the id of the cell, and `facts` is its provenance.
-        """
-        try:
-            return all(
-                hashlib.sha256(self.path(table, id).read_bytes()).hexdigest()
-                == facts["sha256"][table]
-                for table in TABLES
-            )
-        except (OSError, KeyError):
+            return bool(self.provenance(cell.id)["digest"] == cell.digest)
+        except ValueError:
             return False
+
+    def provenance(self, id: str) -> Provenance:
+        """Return the provenance of the finished cell with the id `id`.
+
+        Raise ValueError if it is missing or invalid, or if a Parquet file of the cell is missing or
+        does not match its checksum.
+        """
+        path = self.path("provenance", id)
+        try:
+            facts: Provenance = json.loads(path.read_bytes())
+            stored = [facts["sha256"].get(table) for table in TABLES]
+            valid = {"digest", "cell"} <= facts.keys()
+        except (OSError, ValueError, TypeError, LookupError, AttributeError):
+            valid = False
+        if not valid:
+            raise ValueError(f"{path} is not a provenance file.")
+        try:
+            found = [checksum(self.path(table, id).read_bytes()) for table in TABLES]
+        except OSError:
+            found = []
+        if found != stored:
+            raise ValueError(f"{self.path('runs', id)} or its curves are damaged or modified.")
+        return facts
 
     def read_provenance(self) -> tuple[dict[str, Provenance], list[str]]:
         """Read all provenance files, and check the checksums of the Parquet files.
@@ -130,18 +126,13 @@ class Store:
         about files that are invalid or have no provenance file.
         """
         finished: dict[str, Provenance] = {}
-        known = set()
         messages = []
-        for id in file_ids(self.folder / "provenance", "json"):
-            facts = self.provenance(id)
-            if facts is None:
-                messages.append(f"{self.path('provenance', id)} is not a provenance file.")
-                continue
-            known.add(id)
-            if self.checksums_match(id, facts):
-                finished[id] = facts
-            else:
-                messages.append(f"{self.path('runs', id)} or its curves are damaged or modified.")
+        known = dict.fromkeys(file_ids(self.folder / "provenance", "json"))
+        for id in known:
+            try:
+                finished[id] = self.provenance(id)
+            except ValueError as error:
+                messages.append(str(error))
         for table in TABLES:
             for id in file_ids(self.folder / table, "parquet"):
                 if id not in known:
@@ -150,6 +141,11 @@ class Store:
                         "a result of this sweep."
                     )
         return finished, messages
+
+
+def checksum(data: bytes) -> str:
+    """Return the SHA-256 of `data` as hex digits."""
+    return hashlib.sha256(data).hexdigest()
 
 
 def file_ids(root: Path, suffix: str) -> Iterator[str]:
@@ -161,25 +157,17 @@ def file_ids(root: Path, suffix: str) -> Iterator[str]:
         yield path.relative_to(root).with_suffix("").as_posix()
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return a map from "python" and the packages that affect results to their versions."""
-    import duckdb
-    import numba
-    import scipy
-
-    return {
-        "belated": belated.__version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "scipy": scipy.__version__,
-        "duckdb": duckdb.__version__,
-    }
+    packages = {name: version(name) for name in ("numpy", "numba", "scipy", "duckdb")}
+    return {"belated": belated.__version__, "python": platform.python_version(), **packages}
 
 
 def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
     """Return the columns of the table "runs" for the `runs` of `cell`, with one row per run."""
-    shape = cell.build().world.shape
+    H, S, A = parse_world(cell.world).shape.table
+    options = ("episodes", "stages", "rewards", "late", "delay_per")
     constant: dict[str, Any] = {
         "setting": cell.setting,
         "world": cell.world,
@@ -188,14 +176,10 @@ def run_columns(cell: Cell, runs: Sequence[Run]) -> Columns:
         "law": LAW_NAMES.split(cell.delay)[0],
         "mean_delay": float(parse_delay(cell.delay).mean),
         "updater": cell.updater,
-        "states": shape.states,
-        "actions": shape.actions,
-        "horizon": shape.horizon,
-        "episodes": cell.episodes,
-        "stages": cell.stages,
-        "rewards": cell.rewards,
-        "late": cell.late,
-        "delay_per": cell.delay_per,
+        "states": S,
+        "actions": A,
+        "horizon": H,
+        **{name: getattr(cell, name) for name in options},
     }
     columns = {name: np.full(len(runs), value) for name, value in constant.items()}
     for name in RUN_FIELDS:

@@ -43,25 +43,6 @@ OPTIONS: Final = option_choices(SimulationOptions)
 """Map from the name of each option of a simulation to its values. A study runs all combinations of
 the values that it lists for them."""
 
-EXPECTED: Final = {
-    "name": "text that is not empty",
-    "episodes": "a whole number of at least 1, or a table with such a number for each world",
-    "seeds": "a whole number of at least 1, or a list of seeds",
-    "worlds": "a list of names",
-    "bases": "a list of names, or [[bases]] sections with a name",
-    "updaters": "a list of names, or of tables with a name",
-    "delays": "a list of names",
-    "rewards": "'known' or 'unknown'",
-    "checkpoints": "a whole number of at least 1",
-    "scales": "the name of a file of `belated calibrate --table`, relative to the study",
-    "omit": "a table with a list of names of bases for each world",
-    **{
-        name: f"one or a list of {', '.join(map(repr, choices))}"
-        for name, choices in OPTIONS.items()
-    },
-}
-"""Map from a key of a study file to a description of its valid values, for error messages."""
-
 
 class StudyError(ValueError):
     """Error of one or several keys of a study.
@@ -140,12 +121,16 @@ class Study:
 
     def __post_init__(self) -> None:
         reasons = {}
-        for key, parse in PARSERS.items():
+        for key, (expected, parse) in KEYS.items():
             value = getattr(self, key)
+            if value is None and key in OPTIONAL_KEYS:
+                continue
             try:
                 object.__setattr__(self, key, parse(value))
             except TypeError:
-                reasons[key] = describe_mismatch(key, value)
+                choices = CHOICES.get(key, ()) if isinstance(value, str) else ()
+                near = did_you_mean(similar(value, choices)) if choices else ""
+                reasons[key] = f"must be {expected}, got {value!r}.{near}"
             except ValueError as error:
                 reasons[key] = str(error)
         for key, reason in self._conflicts() if not reasons else ():
@@ -161,12 +146,11 @@ class Study:
         for label in labels:
             if labels.count(label) > 1:
                 yield "bases", f"two bases have the name {label!r}; give one a label."
-        listed = {"world": self.worlds, "base": labels}
-        named = [("world", world) for world in self.omit]
-        named += [("base", label) for omitted in self.omit.values() for label in omitted]
-        for kind, name in named:
-            if name not in listed[kind]:
-                known = ", ".join(listed[kind])
+        named = [("world", world, self.worlds) for world in self.omit]
+        named += [("base", label, labels) for omitted in self.omit.values() for label in omitted]
+        for kind, name, listed in named:
+            if name not in listed:
+                known = ", ".join(listed)
                 yield "omit", f"{kind} {name!r} is not in the study; it has {known}."
 
     def settings(self) -> list[Cell]:
@@ -227,31 +211,34 @@ class Study:
         return self.episodes[world]
 
 
-def describe_mismatch(key: str, value: object) -> str:
-    """Return a sentence that says which values `key` may have instead of `value`."""
-    near = did_you_mean(similar(value, CHOICES.get(key, ()))) if isinstance(value, str) else ""
-    return f"must be {EXPECTED[key]}, got {value!r}.{near}"
-
-
-def parse_list(value: Any, parse: Callable[[Any], Any]) -> list[Any]:
-    """Return the parsed items of a list; raise TypeError if `value` is empty or not a list."""
-    if isinstance(value, str | Mapping) or not isinstance(value, Sequence) or not value:
+def require(valid: bool) -> None:
+    """Raise TypeError unless the form of a value is `valid`."""
+    if not valid:
         raise TypeError
+
+
+def parse_list(parse: Callable[[Any], Any], value: Any) -> list[Any]:
+    """Return the parsed items of a list, which must not be empty."""
+    require(isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0)
     return [parse(item) for item in value]
 
 
 def parse_text(value: Any) -> str:
-    """Return `value`; raise TypeError if it is not text, or is empty."""
-    if not isinstance(value, str) or not value:
-        raise TypeError
-    return value
+    """Return `value`, which must be text and not empty."""
+    require(isinstance(value, str) and value != "")
+    return str(value)
+
+
+def parse_checked(check: Callable[[str], object], value: Any) -> str:
+    """Return the text `value`, for which `check` must not raise ValueError."""
+    check(parse_text(value))
+    return str(value)
 
 
 def parse_number(value: Any, minimum: int = 1) -> int:
-    """Return `value`; raise TypeError if it is not a whole number of at least `minimum`."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-        raise TypeError
-    return value
+    """Return `value`, which must be a whole number of at least `minimum`."""
+    require(isinstance(value, int) and not isinstance(value, bool) and value >= minimum)
+    return int(value)
 
 
 def parse_episodes(value: Any) -> int | dict[str, int]:
@@ -265,20 +252,13 @@ def parse_seeds(value: Any) -> int | list[int]:
     """Return a number of seeds, or a list of seeds."""
     if isinstance(value, int):
         return parse_number(value)
-    return parse_list(value, partial(parse_number, minimum=0))
-
-
-def parse_world_name(value: Any) -> str:
-    """Return the name of a world, which must be valid."""
-    parse_world(parse_text(value))
-    return value
+    return parse_list(partial(parse_number, minimum=0), value)
 
 
 def parse_updater(value: Any) -> str:
     """Return the name of an updater, given as text or as a table with `name` and options."""
     if not isinstance(value, Mapping):
-        UPDATER_NAMES.parse(parse_text(value))
-        return value
+        return parse_checked(UPDATER_NAMES.parse, value)
     options = {**value}
     name = parse_text(options.pop("name", None))
     if name not in UPDATERS:
@@ -290,48 +270,58 @@ def parse_updater(value: Any) -> str:
 
 
 def parse_choice(key: str, value: Any) -> Any:
-    """Return `value`; raise TypeError if it is not an allowed value of `key`."""
-    if value not in CHOICES[key]:
-        raise TypeError
+    """Return `value`, which must be an allowed value of `key`."""
+    require(value in CHOICES[key])
     return value
 
 
 def parse_choices(key: str, value: Any) -> list[Any]:
     """Return one or several values of `key` as a list."""
-    return parse_list([value] if isinstance(value, str) else value, partial(parse_choice, key))
-
-
-def parse_scales(value: Any) -> str | None:
-    """Return the name of a file of calibrated scales, which must be valid, or None."""
-    if value is not None:
-        CalibratedScales(parse_text(value))
-    return value
+    return parse_list(partial(parse_choice, key), [value] if isinstance(value, str) else value)
 
 
 def parse_omit(value: Any) -> dict[str, list[str]]:
     """Return the labels of the bases that are left out, by world."""
-    if not isinstance(value, Mapping):
-        raise TypeError
-    return {world: parse_list(labels, parse_text) for world, labels in value.items()}
+    require(isinstance(value, Mapping))
+    return {world: parse_list(parse_text, labels) for world, labels in value.items()}
 
 
-PARSERS: Final[dict[str, Callable[[Any], Any]]] = {
-    "name": parse_text,
-    "episodes": parse_episodes,
-    "seeds": parse_seeds,
-    "worlds": lambda value: parse_list(value, parse_world_name),
-    "bases": lambda value: parse_list(value, BaseEntry.parse),
-    "updaters": lambda value: parse_list(value, parse_updater),
-    "delays": lambda value: parse_list(value, lambda text: normalize_delay(parse_text(text))),
-    "rewards": partial(parse_choice, "rewards"),
-    "checkpoints": lambda value: None if value is None else parse_number(value),
-    "scales": parse_scales,
-    "omit": parse_omit,
-    **{name: partial(parse_choices, name) for name in OPTIONS},
+KEYS: Final[dict[str, tuple[str, Callable[[Any], Any]]]] = {
+    "name": ("text that is not empty", parse_text),
+    "episodes": (
+        "a whole number of at least 1, or a table with such a number for each world",
+        parse_episodes,
+    ),
+    "seeds": ("a whole number of at least 1, or a list of seeds", parse_seeds),
+    "worlds": ("a list of names", partial(parse_list, partial(parse_checked, parse_world))),
+    "bases": (
+        "a list of names, or [[bases]] sections with a name",
+        partial(parse_list, BaseEntry.parse),
+    ),
+    "updaters": ("a list of names, or of tables with a name", partial(parse_list, parse_updater)),
+    "delays": (
+        "a list of names",
+        partial(parse_list, lambda name: normalize_delay(parse_text(name))),
+    ),
+    "rewards": ("'known' or 'unknown'", partial(parse_choice, "rewards")),
+    "checkpoints": ("a whole number of at least 1", parse_number),
+    "scales": (
+        "the name of a file of `belated calibrate --table`, relative to the study",
+        partial(parse_checked, CalibratedScales),
+    ),
+    "omit": ("a table with a list of names of bases for each world", parse_omit),
+    **{
+        name: (f"one or a list of {', '.join(map(repr, choices))}", partial(parse_choices, name))
+        for name, choices in OPTIONS.items()
+    },
 }
-"""Map from each key of a study to the function that checks its value and returns it in the form of
-the attribute. It raises TypeError if the value is not as `EXPECTED` says, and ValueError with a
-sentence if it is invalid otherwise."""
+"""Map from each key of a study to a description of its valid values, for error messages, and to the
+function that checks a value and returns it in the form of the attribute. The function raises
+TypeError if the value is not as described, and ValueError with a sentence if it is invalid
+otherwise."""
+
+OPTIONAL_KEYS: Final = ("checkpoints", "scales")
+"""Keys whose value may be None."""
 
 
 def read_study(path: Path | str) -> Study:
@@ -353,9 +343,9 @@ def read_study(path: Path | str) -> Study:
         facts["scales"] = str(file.parent / facts["scales"])
     required = [one.name for one in fields(Study) if one.default is MISSING is one.default_factory]
     reasons = [f"key '{key}' is missing." for key in required if key not in facts]
-    for key in facts.keys() - PARSERS.keys():
-        near = did_you_mean(similar(key, PARSERS))
-        reasons.append(f"key '{key}' is unknown; allowed are {', '.join(PARSERS)}.{near}")
+    for key in facts.keys() - KEYS.keys():
+        near = did_you_mean(similar(key, KEYS))
+        reasons.append(f"key '{key}' is unknown; allowed are {', '.join(KEYS)}.{near}")
     if not reasons:
         try:
             return Study(**facts)

@@ -1,19 +1,21 @@
 """Computation of the unfinished cells of a sweep. Each cell is stored as soon as it is finished."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, get_args
 
 from belated.check import check_choice
 from belated.progress import Progress
+from belated.simulation.compiled_run import OnProgress
 from belated.simulation.many import Device, RunThreads, compile_engine
 from belated.simulation.run import Run
+from belated.simulation.simulation import ignore_progress
 from belated.sweep.cell import Cell
-from belated.sweep.cost import SweepWork
+from belated.sweep.cost import expected_cost
 from belated.sweep.store import Store
 
 PROGRESS_INTERVAL_S = 0.2
@@ -21,6 +23,9 @@ PROGRESS_INTERVAL_S = 0.2
 
 TimedRuns = tuple[list[Run], float]
 """Runs of a cell, and their computing time in seconds."""
+
+Futures = dict[Future[list[TimedRuns]], Sequence[Cell]]
+"""Map from the future of the results of cells that are computed together to these cells."""
 
 
 @dataclass(frozen=True)
@@ -35,17 +40,11 @@ class SweepResult:
 class Pool(Protocol):
     """Interface of a pool of threads or processes that computes cells."""
 
-    def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
-        """Start to compute `cells`, and return a map from the future of each cell to the cell.
+    played: dict[str, int]
+    """Map from the id of each running cell to its number of simulated episodes, if it is known."""
 
-        The result of a future is the runs of the cell and their computing time in seconds.
-        """
-
-    def running(self) -> dict[str, int]:
-        """Return a map from the id of each running cell to its number of simulated episodes.
-
-        Cells whose progress is unknown are not included.
-        """
+    def submit_all(self, cells: Sequence[Cell]) -> Futures:
+        """Start to compute `cells`, and return the futures of the results."""
 
 
 def sweep(
@@ -86,14 +85,14 @@ def sweep(
     """
     check_choice("device", device, get_args(Device))
     began = time.perf_counter()
-    settings = {cell.setting: cell for cell in cells}
-    shapes = {setting: cell.build().world.shape for setting, cell in settings.items()}
+    for cell in {cell.setting: cell for cell in cells}.values():
+        cell.build()  # raises ValueError if the setting is invalid
     todo = [cell for cell in cells if not store.is_finished(cell)]
-    work = SweepWork(todo, shapes)
-    todo.sort(key=lambda cell: work.expected[cell.id], reverse=True)  # no long cell starts last
+    cost = {cell.id: expected_cost(cell) for cell in todo}
+    todo.sort(key=lambda cell: cost[cell.id], reverse=True)  # no long cell starts last
     episodes = {cell.id: cell.episodes * len(cell.seeds) for cell in todo}
-    total = sum(episodes.values())
-    done = 0
+    total, total_cost = sum(episodes.values()), sum(cost.values())
+    done, done_cost = 0, 0.0
     finished = len(cells) - len(todo)
     title = f"{len(todo)} cells"
     if finished:
@@ -109,52 +108,43 @@ def sweep(
             while pending:
                 ready, _ = wait(pending, timeout=PROGRESS_INTERVAL_S, return_when=FIRST_COMPLETED)
                 for future in ready:
-                    cell = pending.pop(future)
-                    runs, seconds = future.result()
-                    store.save(cell, runs, seconds)
-                    done += episodes[cell.id]
-                    work.finish(cell.id, seconds)
-                running = pool.running()
-                share = work.share({id: count / episodes[id] for id, count in running.items()})
-                shown.update(min(total, done + sum(running.values())), share)
+                    together = pending.pop(future)
+                    for cell, (runs, seconds) in zip(together, future.result(), strict=True):
+                        store.save(cell, runs, seconds)
+                        done += episodes[cell.id]
+                        done_cost += cost[cell.id]
+                running = pool.played.copy()
+                share = sum(cost[id] * count / episodes[id] for id, count in running.items())
+                played = min(total, done + sum(running.values()))
+                shown.update(played, min(1.0, (done_cost + share) / total_cost))
             shown.update(total)
     return SweepResult(len(todo), finished, time.perf_counter() - began)
 
 
-def run_cell(cell: Cell, on_progress: Callable[[int], None] | None = None) -> TimedRuns:
-    """Compute `cell`, and return its runs and their computing time in seconds.
+def run_cell(cell: Cell, on_progress: OnProgress = ignore_progress) -> list[TimedRuns]:
+    """Compute `cell`, and return a list with its runs and their computing time in seconds.
 
     `on_progress` is called during the computation, with the number of episodes simulated since its
     last call.
     """
     began = time.perf_counter()
     setting = cell.build()
-    options = (on_progress,) if on_progress else ()
-    runs = [setting.run(seed, *options) for seed in cell.seeds]
-    return runs, time.perf_counter() - began
+    runs = [setting.run(seed, on_progress) for seed in cell.seeds]
+    return [(runs, time.perf_counter() - began)]
 
 
-class CellThreads:
+class CellThreads(RunThreads):
     """Pool of threads that computes cells on the CPU."""
 
-    def __init__(self, threads: RunThreads) -> None:
-        self.threads = threads
-
-    def submit_all(self, cells: Sequence[Cell]) -> "dict[Future[TimedRuns], Cell]":
-        """Start to compute `cells`, and return a map from the future of each cell to the cell.
-
-        The result of a future is the runs of the cell and their computing time in seconds.
-        """
-        return {self.threads.submit(cell.id, partial(run_cell, cell)): cell for cell in cells}
-
-    def running(self) -> dict[str, int]:
-        """Return a map from the id of each running cell to its number of simulated episodes."""
-        return self.threads.played.copy()
+    def submit_all(self, cells: Sequence[Cell]) -> Futures:
+        """Start to compute `cells`; see `Pool`."""
+        return {self.submit(cell.id, partial(run_cell, cell)): [cell] for cell in cells}
 
 
-@contextmanager
-def open_pool(threads: int | None, scheduler: str | None, device: Device = "cpu") -> Iterator[Pool]:
-    """Yield a pool that computes cells, and is closed at the end of the block.
+def open_pool(
+    threads: int | None, scheduler: str | None, device: Device = "cpu"
+) -> AbstractContextManager[Pool]:
+    """Return a pool that computes cells, and is closed at the end of a `with` block.
 
     The pool consists of threads or, if `scheduler` is given, of Dask workers. The parameters are as
     in `sweep`.
@@ -162,15 +152,9 @@ def open_pool(threads: int | None, scheduler: str | None, device: Device = "cpu"
     if scheduler is not None:
         from belated.sweep.distributed import dask_pool
 
-        with dask_pool(scheduler, device) as workers:
-            yield workers
-        return
-    with RunThreads(threads) as own:
-        pool = CellThreads(own)
-        if device == "gpu":
-            from belated.sweep.on_gpu import gpu_pool
+        return dask_pool(scheduler, device)
+    if device == "gpu":
+        from belated.sweep.on_gpu import GpuThreads
 
-            with gpu_pool(pool) as both:
-                yield both
-        else:
-            yield pool
+        return GpuThreads(threads)
+    return CellThreads(threads)

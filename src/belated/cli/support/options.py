@@ -212,11 +212,10 @@ def select_shard(cells: "Sequence[Cell]", text: str | None) -> "list[Cell]":
     `text` is the value of the option --shard, such as "2/8". If it is None, all `cells` are
     returned, and nothing is printed.
     """
-    from belated.sweep.shard import Shard
+    from belated.sweep.cost import select_shard as select
 
     if text is None:
         return list(cells)
-    shard: Shard = parse_option("--shard", Shard.parse, text)
-    chosen = shard.select(cells)
-    typer.echo(f"Part {shard}: {len(chosen)} of {len(cells)} cells.", err=True)
+    chosen: list[Cell] = parse_option("--shard", select, cells, text)
+    typer.echo(f"Part {text}: {len(chosen)} of {len(cells)} cells.", err=True)
     return chosen

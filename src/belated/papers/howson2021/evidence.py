@@ -1,21 +1,17 @@
 """Runs of a reproduction, grouped by chain, delay law, expected delay and updater."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from belated.episode import Floats, Ints
 from belated.papers.howson2021.grid import CHAINS, LAWS, LEARNERS
 from belated.papers.howson2021.measurements import Measurements
-from belated.papers.statistics import MIN_SEEDS, Interval, mean_interval
-from belated.sweep.store import Columns
-
-Curves = Callable[[str], Columns]
-"""Function that maps the id of a setting to a table with the columns seed, episode and regret.
-
-The table has one row for each checkpoint of each run of the setting.
-"""
+from belated.papers.statistics import align
+from belated.sweep.bands import Columns, Curves
 
 
 class Condition(NamedTuple):
@@ -137,17 +133,7 @@ class Evidence:
         are included. Return None if a key has no runs, or if fewer than `MIN_SEEDS` seeds are
         common to all keys.
         """
-        if not all(key in self.groups for key in keys):
-            return None
-        groups = [self.groups[key] for key in keys]
-        shared = groups[0]["seed"]
-        for group in groups[1:]:
-            shared = np.intersect1d(shared, group["seed"])
-        if shared.size < MIN_SEEDS:
-            return None
-        return np.column_stack(
-            [group["total_regret"][np.searchsorted(group["seed"], shared)] for group in groups]
-        )
+        return self._align(keys, self.totals)
 
     def regret_at(self, keys: Sequence[Key], shares: Sequence[float]) -> Floats | None:
         """Return the cumulative regret after given fractions of the K episodes of each run.
@@ -165,19 +151,27 @@ class Evidence:
             Cumulative regret, for the seeds that all keys have in common. None if a key has no
             runs, or if fewer than `MIN_SEEDS` seeds are common to all keys.
         """
-        if not all(key in self.groups for key in keys):
-            return None
-        found = [
-            {
-                seed: [interpolate_regret(at, regret, share * at[-1]) for share in shares]
+
+        def regrets(key: Key) -> dict[int, Floats]:
+            return {
+                seed: interpolate_regret(at, regret, np.multiply(shares, at[-1]))
                 for seed, at, regret in self.curves(key)
             }
-            for key in keys
-        ]
-        shared = sorted(set.intersection(*map(set, found)))
-        if len(shared) < MIN_SEEDS:
+
+        return self._align(keys, regrets)
+
+    def _align(
+        self, keys: Sequence[Key], values: Callable[[Key], Mapping[int, ArrayLike]]
+    ) -> Floats | None:
+        """Return the `values` of each of `keys`, aligned by seed; None if one has no runs."""
+        if not keys or not all(key in self.groups for key in keys):
             return None
-        return np.array([[own[seed] for own in found] for seed in shared])
+        return align([values(key) for key in keys])
+
+    def totals(self, key: Key) -> dict[int, float]:
+        """Return the final regret of each run of `key`, by seed."""
+        group = self.groups[key]
+        return dict(zip(group["seed"].tolist(), group["total_regret"].tolist(), strict=True))
 
     def tables(self, updaters: Sequence[str]) -> Iterator[tuple[Condition, Floats]]:
         """Yield each condition with its table of final regrets.
@@ -189,35 +183,6 @@ class Evidence:
             table = self.table([(condition, updater) for updater in updaters])
             if table is not None:
                 yield condition, table
-
-    def differences(
-        self, condition: Condition, others: Sequence[str], updater: str
-    ) -> tuple[dict[str, Interval], int]:
-        """Compare the final regret of several updaters with that of one updater, seed by seed.
-
-        Parameters
-        ----------
-        condition : Condition
-            Condition in which the updaters are compared.
-        others : sequence of str
-            Updaters to compare.
-        updater : str
-            Updater with which `others` are compared.
-
-        Returns
-        -------
-        gaps : dict
-            Map from each updater in `others` to the confidence interval of its mean difference: its
-            regret minus the regret of `updater` with the same seed. Empty if an updater has no
-            runs, or if fewer than `MIN_SEEDS` seeds are common to all updaters.
-        seeds : int
-            Number of seeds common to all updaters; 0 if `gaps` is empty.
-        """
-        table = self.table([(condition, name) for name in (updater, *others)])
-        if table is None:
-            return {}, 0
-        gaps = (mean_interval(table[:, 1 + i] - table[:, 0]) for i in range(len(others)))
-        return dict(zip(others, gaps, strict=True)), len(table)
 
     def means(self, states: int, laws: Sequence[str], updaters: Sequence[str]) -> list[float]:
         """Return the expected delays at which all given laws and updaters have runs.
@@ -236,15 +201,12 @@ class Evidence:
         list[float]
             The expected delays in ascending order.
         """
+        pairs = list(product(laws, updaters))
         every = {condition.mean for condition, _ in self.groups if condition.states == states}
         return sorted(
             mean
             for mean in every
-            if all(
-                (make_condition(states, law, mean), updater) in self.groups
-                for law in laws
-                for updater in updaters
-            )
+            if all((make_condition(states, law, mean), one) in self.groups for law, one in pairs)
         )
 
     def curves(self, key: Key) -> Iterator[tuple[int, Ints, Floats]]:
@@ -258,22 +220,23 @@ class Evidence:
         yield from zip(map(int, seeds), episodes, regrets, strict=True)
 
 
-def interpolate_regret(episode: Ints, regret: Floats, at: float) -> float:
+def interpolate_regret(episode: Ints, regret: Floats, at: ArrayLike) -> Floats:
     """Return the cumulative regret after `at` episodes, by linear interpolation.
 
     Parameters
     ----------
     episode, regret : array
         Checkpoints, and the cumulative regret at each checkpoint.
-    at : float
-        Number of episodes.
+    at : float or array
+        Numbers of episodes.
 
     Returns
     -------
-    float
-        The regret.
+    float or array
+        The regret, in the shape of `at`.
     """
-    return float(np.interp(at, np.append(0, episode), np.append(0.0, regret)))
+    found: Floats = np.interp(np.asarray(at), np.append(0, episode), np.append(0.0, regret))
+    return found
 
 
 def _check_single(columns: Columns, name: str) -> None:

@@ -4,7 +4,7 @@ The grid is the set of all combinations of chain, delay law, expected delay and 
 """
 
 from dataclasses import dataclass
-from itertools import product
+from itertools import count, product
 from typing import Final, Literal
 
 from belated.simulation.calibration_table import CalibratedScales
@@ -131,21 +131,20 @@ class Figure:
     """
 
     number: int  # number in the results folder, from 1, ordered by chain
+    published_number: int  # number in the paper
     name: str  # file name without number and suffix
     states: int  # number of states of the chain
     mean: int | None  # expected delay in episodes; None in a figure of delay dependence
 
     @property
-    def published_number(self) -> int:
-        """Number of the figure in the paper.
+    def updaters(self) -> tuple[str, ...]:
+        """Updaters in the figure; those of delay dependence do not show explicit exploration."""
+        return PROPOSED_UPDATERS if self.mean is None else tuple(LEARNERS)
 
-        Figure 1 shows the cumulative regret on the chain of 30 states with E[τ] = 100, and Figure 2
-        the delay dependence on the same chain. All other figures are in the appendix.
-        """
-        first = {(30, 100): 1, (30, None): 2}
-        rest = [(figure.states, figure.mean) for figure in figures()]
-        order = [*first, *(key for key in rest if key not in first)]
-        return order.index((self.states, self.mean)) + 1
+    @property
+    def file_name(self) -> str:
+        """Name of the files of the figure, without suffix."""
+        return f"{self.number:02}-{self.name}"
 
     @property
     def title(self) -> str:
@@ -159,9 +158,14 @@ def figures() -> list[Figure]:
     """Return the sixteen figures of the paper.
 
     Each of the four chains has three figures of cumulative regret and one of delay dependence.
+
+    Figure 1 of the paper shows the cumulative regret on the chain of 30 states with E[τ] = 100, and
+    Figure 2 the delay dependence on the same chain. All other figures are in the appendix.
     """
+    in_text, in_appendix = {(30, 100): 1, (30, None): 2}, count(3)
     found: list[Figure] = []
     for states, mean in product(CHAINS, (*REGRET_FIGURE_MEANS, None)):
         name = f"chain-{states}-" + ("delay" if mean is None else f"regret-{mean}")
-        found.append(Figure(len(found) + 1, name, states, mean))
+        published = in_text.get((states, mean)) or next(in_appendix)
+        found.append(Figure(len(found) + 1, published, name, states, mean))
     return found

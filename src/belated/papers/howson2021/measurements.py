@@ -9,8 +9,8 @@ The measurements are stored in the results folder, so that claims can be judged 
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -27,9 +27,10 @@ from belated.learner.updaters import Active
 from belated.mdp.classics import chain
 from belated.mdp.play import play
 from belated.papers.howson2021.grid import LAWS
+from belated.progress import Progress
 from belated.simulation.simulation import Simulation
+from belated.sweep.bands import Columns
 from belated.sweep.cell import Cell
-from belated.sweep.store import Columns
 
 FILE_NAME: Final = "measurements.json"
 
@@ -75,32 +76,6 @@ class Measurements:
     """
 
     @classmethod
-    def make(cls, cells: Sequence[Cell], on_run: Callable[[], object]) -> Self:
-        """Simulate the runs to be measured, and return the measurements.
-
-        `cells` are the cells of the whole grid of experiments. `on_run` is called after each run.
-        """
-        exploring = [(S, seed) for S in EXPLORATION_CHAINS for seed in range(EXPLORATION_SEEDS)]
-        epochs, exploration = [], []
-        for setting, seed in epoch_runs(cells):
-            if (row := measure_epochs(setting, seed)) is not None:
-                epochs.append(row)
-            on_run()
-        for states, seed in exploring:
-            exploration.append(measure_exploration(states, seed))
-            on_run()
-        return cls(_columns(epochs), _columns(exploration))
-
-    def save(self, folder: Path, cells: Sequence[Cell]) -> None:
-        """Write the measurements, made for the grid of `cells`, to a file in `folder`."""
-        tables = {
-            table: {name: column.tolist() for name, column in columns.items()}
-            for table, columns in asdict(self).items()
-        }
-        facts = {"inputs": describe_inputs(cells), **tables}
-        write_atomically(folder / FILE_NAME, json.dumps(facts, indent=1).encode())
-
-    @classmethod
     def load(cls, folder: Path, cells: Sequence[Cell] | None = None) -> Self | None:
         """Return the measurements stored in `folder`.
 
@@ -110,7 +85,10 @@ class Measurements:
         """
         try:
             facts = json.loads((folder / FILE_NAME).read_bytes())
-            tables = [_columns_of(facts[name]) for name in ("epochs", "exploration")]
+            tables: list[Columns] = [
+                {name: np.array(values) for name, values in facts[table].items()}
+                for table in ("epochs", "exploration")
+            ]
         except (OSError, ValueError, KeyError, AttributeError):
             return None
         if cells is not None and facts.get("inputs") != describe_inputs(cells):
@@ -118,9 +96,26 @@ class Measurements:
         return cls(*tables)
 
 
-def count_runs(cells: Sequence[Cell]) -> int:
-    """Return the number of runs that `Measurements.make` simulates for the grid of `cells`."""
-    return len(list(epoch_runs(cells))) + len(EXPLORATION_CHAINS) * EXPLORATION_SEEDS
+def measure(folder: Path, cells: Sequence[Cell]) -> None:
+    """Simulate the runs to be measured, and store the measurements in `folder`.
+
+    Nothing is done if they are stored already. `cells` are the cells of the whole grid of
+    experiments.
+    """
+    if Measurements.load(folder, cells) is not None:
+        return
+    epoch_runs = [(cell.build(), seed) for cell in epoch_cells(cells) for seed in cell.seeds]
+    exploring = [(S, seed) for S in EXPLORATION_CHAINS for seed in range(EXPLORATION_SEEDS)]
+    total = len(epoch_runs) + len(exploring)
+    with Progress("Measuring", total=total, unit="runs") as progress:
+        epochs = [measure_epochs(*run) for run in progress.track(epoch_runs)]
+        exploration = [measure_exploration(*run) for run in progress.track(exploring)]
+    facts = {
+        "inputs": describe_inputs(cells),
+        "epochs": _by_column([row for row in epochs if row is not None]),
+        "exploration": _by_column(exploration),
+    }
+    write_atomically(folder / FILE_NAME, json.dumps(facts, indent=1).encode())
 
 
 def epoch_cells(cells: Sequence[Cell]) -> list[Cell]:
@@ -138,13 +133,6 @@ def epoch_cells(cells: Sequence[Cell]) -> list[Cell]:
         and cell.delay in delays
         and 0 in cell.seeds
     ]
-
-
-def epoch_runs(cells: Sequence[Cell]) -> Iterator[tuple[Simulation, int]]:
-    """Yield the setting and the seed of each run whose epochs are measured; see `epoch_cells`."""
-    for cell in epoch_cells(cells):
-        setting = cell.build()
-        yield from ((setting, seed) for seed in cell.seeds)
 
 
 def describe_inputs(cells: Sequence[Cell]) -> dict[str, Any]:
@@ -268,12 +256,5 @@ def find_good_policies(gaps: Floats, optimal_value: float) -> tuple[int, int]:
     return min(learnt_at, gaps.size), first_good
 
 
-def _columns(rows: Sequence[dict[str, Any]]) -> Columns:
-    return _columns_of({name: [row[name] for row in rows] for name in (rows[0] if rows else ())})
-
-
-def _columns_of(table: dict[str, list[Any]]) -> Columns:
-    return {
-        name: np.array(values, object if values and isinstance(values[0], str) else None)
-        for name, values in table.items()
-    }
+def _by_column(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}

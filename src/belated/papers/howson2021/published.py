@@ -12,22 +12,15 @@ compared: the data of the paper's figures are not published, and only final valu
 of explicit exploration were read from the figures.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
 
-from belated.episode import Floats
-from belated.papers.howson2021.evidence import (
-    Curves,
-    Evidence,
-    Key,
-    interpolate_regret,
-    make_condition,
-)
+from belated.papers.howson2021.evidence import Evidence, Key, interpolate_regret, make_condition
 from belated.papers.howson2021.grid import (
     CHAINS,
     LAWS,
@@ -37,13 +30,13 @@ from belated.papers.howson2021.grid import (
     PROPOSED_UPDATERS,
 )
 from belated.papers.statistics import (
-    MIN_SEEDS,
     Interval,
+    align,
     bootstrap_interval,
     resample_means,
     slope_weights,
 )
-from belated.sweep.store import Columns
+from belated.sweep.bands import Columns, Curves
 
 SELECTION_CHAINS: Final = (5, 10)
 """Numbers of states of two chains. All published numbers of these chains were used to select the
@@ -84,52 +77,45 @@ It contains all values that could be read from the figures.
 """
 
 
-@dataclass(frozen=True)
-class Plateau:
-    """Regret of explicit exploration, read from a published figure.
+PLATEAUS: Final[Mapping[tuple[int, str, int], tuple[int | None, float]]] = {
+    (10, "constant", 100): (5_000, 1770),
+    (20, "constant", 100): (None, 4245),
+    (30, "constant", 100): (None, 5171),
+    (30, "uniform", 100): (None, 10045),
+    (30, "poisson", 100): (None, 7449),
+}
+"""Map from (number of states, law, E[tau]) to a published regret of explicit exploration.
 
-    The value was read at a given episode, or on the plateau: the level at which the regret stops
-    growing after the end of exploration.
-    """
-
-    states: int
-    law: str
-    mean: int
-    episode: int | None  # None if the value was read on the plateau
-    value: float
-
-
-PLATEAUS: Final = (
-    Plateau(10, "constant", 100, 5_000, 1770),
-    Plateau(20, "constant", 100, None, 4245),
-    Plateau(30, "constant", 100, None, 5171),
-    Plateau(30, "uniform", 100, None, 10045),
-    Plateau(30, "poisson", 100, None, 7449),
-)
-"""Regrets of explicit exploration that could be read from the published figures.
-
-There are none for geometric delays, because exploration does not end within the figures.
+The regret was read from a figure at the given episode or, if it is None, on the plateau: the level
+at which the regret stops growing after the end of exploration. There is none for geometric delays,
+because exploration does not end within the figures.
 """
+
+
+Kind = Literal["final", "plateau"]
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Comparison of a published number with the corresponding result of our runs."""
 
-    kind: Literal["final", "plateau"]
+    kind: Kind
     world: str  # chain of our runs, such as "chain-10" or "chain-10-right"
-    states: int
     updater: str
+    states: int
     law: str
     mean: float  # expected delay
     published: float
-    ours: float  # mean over seeds
-    low: float  # 2.5 % quantile of our runs
-    high: float  # 97.5 % quantile of our runs
-    seeds: int  # number of our runs
     comparable: bool  # whether our runs have the same number of episodes as the paper's
-    by_seed: Mapping[int, float] = field(default_factory=dict, repr=False, compare=False)
-    """Our final regrets by seed; empty for a plateau."""
+    regrets: Mapping[int, float] = field(repr=False)  # ours, by seed
+    ours: float = field(init=False)  # mean over seeds
+    low: float = field(init=False)  # 2.5 % quantile of our runs
+    high: float = field(init=False)  # 97.5 % quantile of our runs
+
+    def __post_init__(self) -> None:
+        values = np.array([*self.regrets.values()])
+        low, high = np.quantile(values, [0.025, 0.975]).tolist()
+        vars(self).update(ours=float(values.mean()), low=low, high=high)
 
     @property
     def error(self) -> float:
@@ -146,19 +132,6 @@ class Comparison:
         return self.kind == "plateau" or self.mean == 0 or self.states in SELECTION_CHAINS
 
 
-@dataclass(frozen=True)
-class Errors:
-    """Absolute relative errors of our results with respect to the published numbers.
-
-    Only comparisons in which our runs have the same number of episodes as those of the paper are
-    included (attribute `comparable`).
-    """
-
-    selected: list[float]  # of final regrets that were used to select the variant "figures"
-    predicted: list[float]  # of all other final regrets
-    plateaus: list[float]
-
-
 def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     """Return a comparison for each published number whose setting has runs.
 
@@ -170,76 +143,66 @@ def compare(runs: Columns, curves: Curves) -> list[Comparison]:
     a table with the columns seed, episode and regret.
     """
     evidence = Evidence(runs, curves)
+    paid_right = Evidence(runs, curves, suffix=PAID_RIGHT_SUFFIX)
+    exploring = paid_right if paid_right.groups else evidence
     found = []
     for (states, updater, law, mean), value in PUBLISHED.items():
         key = make_condition(states, law, mean), updater
         if key in evidence.groups:
-            group = evidence.groups[key]
-            regrets = group["total_regret"]
-            by_seed = dict(zip(group["seed"].tolist(), regrets.tolist(), strict=True))
-            comparison = _compare("final", evidence, key, value, regrets)
-            found.append(replace(comparison, by_seed=by_seed))
-    paid_right = Evidence(runs, curves, suffix=PAID_RIGHT_SUFFIX)
-    evidence = paid_right if paid_right.groups else evidence
-    for plateau in PLATEAUS:
-        key = make_condition(plateau.states, plateau.law, plateau.mean), "explicit"
-        if key in evidence.groups:
-            regrets = _plateau_regrets(evidence, key, plateau.episode)
-            if regrets.size:
-                found.append(_compare("plateau", evidence, key, plateau.value, regrets))
+            found.append(_compare("final", evidence, key, value, evidence.totals(key)))
+    for (states, law, mean), (episode, value) in PLATEAUS.items():
+        key = make_condition(states, law, mean), "explicit"
+        if key in exploring.groups and (regrets := _plateau_regrets(exploring, key, episode)):
+            found.append(_compare("plateau", exploring, key, value, regrets))
     return found
 
 
 def _compare(
-    kind: Literal["final", "plateau"], evidence: Evidence, key: Key, value: float, ours: Floats
+    kind: Kind, evidence: Evidence, key: Key, published: float, regrets: Mapping[int, float]
 ) -> Comparison:
+    """Return the comparison of a published number with `regrets`, by seed, of the runs of `key`."""
     condition, updater = key
-    low, high = np.quantile(ours, [0.025, 0.975])
-    return Comparison(
-        kind,
-        str(evidence.groups[key]["world"][0]),
-        condition.states,
-        updater,
-        condition.law,
-        condition.mean,
-        published=value,
-        ours=float(ours.mean()),
-        low=float(low),
-        high=float(high),
-        seeds=ours.size,
-        comparable=int(evidence.groups[key]["episodes"][0]) == EPISODES[condition.states],
-    )
+    group = evidence.groups[key]
+    same_length = int(group["episodes"][0]) == EPISODES[condition.states]
+    world = str(group["world"][0])
+    return Comparison(kind, world, updater, *condition, published, same_length, regrets)
 
 
-def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> Floats:
-    """Return the cumulative regret at `episode` of each run of `key`, a condition and an updater.
+def _plateau_regrets(evidence: Evidence, key: Key, episode: int | None) -> dict[int, float]:
+    """Return the cumulative regret at `episode` of each run of `key`, by seed.
 
     If `episode` is None, return the regret after exploration: the median over the checkpoints after
     the last explored episode. In this case exploration must end within the first nine tenths of
     every run.
 
-    Return an empty array if a run ends before `episode`, or if exploration ends too late in a run,
+    Return an empty dict if a run ends before `episode`, or if exploration ends too late in a run,
     because a mean over the other runs would be biased.
     """
     group = evidence.groups[key]
     ends = dict(zip(group["seed"].tolist(), group["last_explored"].tolist(), strict=True))
-    found = []
+    found = {}
     for seed, at, regret in evidence.curves(key):
         if episode is not None and at[-1] >= episode:
-            found.append(interpolate_regret(at, regret, episode))
+            found[seed] = float(interpolate_regret(at, regret, episode))
         elif episode is None and ends[seed] <= 0.9 * at[-1]:
-            found.append(float(np.median(regret[at > ends[seed]])))
-    return np.array(found if len(found) == len(ends) else [])
+            found[seed] = float(np.median(regret[at > ends[seed]]))
+    return found if len(found) == len(ends) else {}
 
 
-def find_errors(comparisons: Iterable[Comparison]) -> Errors:
-    """Return the errors of all `comparisons` whose attribute `comparable` is true."""
-    errors: dict[tuple[str, bool], list[float]] = {}
-    for row in comparisons:
-        if row.comparable:
-            errors.setdefault((row.kind, row.selected), []).append(abs(row.error))
-    kinds = ("final", True), ("final", False), ("plateau", True)
-    return Errors(*(errors.get(kind, []) for kind in kinds))
+def find_errors(
+    comparisons: Iterable[Comparison], kind: Kind, *, selected: bool = True
+) -> list[float]:
+    """Return the absolute relative errors of our results with respect to published numbers.
+
+    They are those of the `comparisons` of one kind in which our runs have the same number of
+    episodes as those of the paper (attribute `comparable`). If `selected`, the published numbers
+    were used to select the variant "figures" of the base, otherwise not.
+    """
+    return [
+        abs(one.error)
+        for one in comparisons
+        if one.comparable and (one.kind, one.selected) == (kind, selected)
+    ]
 
 
 @dataclass(frozen=True)
@@ -290,22 +253,11 @@ def compare_shapes(comparisons: Iterable[Comparison]) -> list[Shape]:
         curves = np.array([(row.published, row.ours) for row in rows])
         curves /= curves[0]
         published, ours = (slope_weights(means) @ curves).tolist()
-        interval = _slope_interval(means, ours, [row.by_seed for row in rows])
+        table, interval = align([row.regrets for row in rows]), None
+        if table is not None:
+            draws = resample_means(table)
+            slopes = draws @ slope_weights(means) / draws[:, 0]
+            interval = bootstrap_interval(ours, slopes, len(table))
         distance = float(np.abs(curves[:, 0] - curves[:, 1]).max())
         found.append(Shape(states, updater, law, len(means), published, ours, interval, distance))
     return found
-
-
-def _slope_interval(
-    means: Sequence[float], slope: float, regrets: Sequence[Mapping[int, float]]
-) -> Interval | None:
-    """Return the confidence interval of our `slope`, by a bootstrap over the common seeds.
-
-    `regrets` contains the final regret of each seed at each of `means`, which begin with 0. Return
-    None if there are fewer than `MIN_SEEDS` common seeds.
-    """
-    seeds = sorted(set.intersection(*map(set, regrets)))
-    if len(seeds) < MIN_SEEDS:
-        return None
-    draws = resample_means(np.array([[of[seed] for of in regrets] for seed in seeds]))
-    return bootstrap_interval(slope, draws @ slope_weights(means) / draws[:, 0], len(seeds))

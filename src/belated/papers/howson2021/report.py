@@ -1,77 +1,24 @@
 """Figures, comparison with the published numbers, and HTML report of a reproduction."""
 
-from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from belated.figures.panels import PanelFigure, delay_figure, regret_figure
-from belated.figures.report import Section, citation, write_report
-from belated.figures.studies import episode_panels, final_panels, repeat_undelayed, take
+from belated.figures.panels import PanelFigure, panel_figure
+from belated.figures.report import Section, write_report
+from belated.figures.studies import panels_of, repeat_undelayed, take
+from belated.figures.styles import LAW_PALETTE
+from belated.papers.howson2021 import tables
 from belated.papers.howson2021.claims import all_claims
 from belated.papers.howson2021.claims.verdict import Verdict
-from belated.papers.howson2021.grid import (
-    LAWS,
-    LEARNERS,
-    PAID_RIGHT_SUFFIX,
-    Figure,
-    figures,
-)
+from belated.papers.howson2021.grid import LAWS, LEARNERS, PAID_RIGHT_SUFFIX, Figure, figures
 from belated.papers.howson2021.measurements import Measurements
 from belated.papers.howson2021.published import PUBLISHED, Comparison, compare, find_errors
-from belated.papers.howson2021.tables import (
-    CLAIM_RULE,
-    SHAPE_TEXT,
-    claim_tables,
-    comparison_tables,
-    figure_table,
-    shape_table,
-)
-from belated.sweep.bands import Columns
+from belated.sweep.bands import Columns, Points
 from belated.sweep.results import Results
-
-TITLE: Final = "Optimism and Delays in Episodic Reinforcement Learning, reproduced"
-
-DELAY_FIGURE_LEARNERS: Final = {
-    updater: name for updater, name in LEARNERS.items() if updater != "explicit"
-}
-"""Map from each updater in the paper's figures of delay dependence to its name in them.
-
-These figures do not show explicit exploration.
-"""
-
-VARIANT_TEXTS: Final = {
-    "figures": (
-        "The base is a variant of UCBVI-BF that was found by search to fit the published curves: "
-        "counts pooled over the steps, no clipping, a constant in place of the logarithm. It "
-        "describes the figures and carries no guarantee. Explicit exploration runs on both chains: "
-        "on chain-S, where it is compared with the other learners, and on chain-S-right, whose "
-        "last state gives a reward only for the action right, where it is compared with the "
-        "published plateaus. All other learners run on chain-S."
-    ),
-    "calibrated": (
-        "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
-        "two-term Bernstein bonus, scaled for each chain to the smallest value at which optimism "
-        "held in at least 95 % of calibration runs without delay."
-    ),
-    "calibrated-with-delay": (
-        "The base is UCBVI-BF with counts for each step, clipped as in the paper's Eq. 4, and a "
-        "two-term Bernstein bonus, scaled for each chain and each delay to the smallest value at "
-        "which optimism held in at least 98 of 100 calibration runs of active updating with this "
-        "delay. This is what we recommend."
-    ),
-    "literal": (
-        "The base is UCBVI-BF with the published constants and counts for each step. Optimism is "
-        "proved for these constants only without delay, with pooled counts and monotone values. At "
-        "these numbers of episodes the base hardly learns."
-    ),
-}
-"""Map from each variant of the base to the paragraph of the report that describes it."""
 
 
 @dataclass(frozen=True)
@@ -113,134 +60,121 @@ class PaperReport:
         return cls(results, runs, variant, command, comparisons, verdicts)
 
     def describe(self, figure: Figure) -> PanelFigure:
-        """Return the panels, lines and labels of `figure`."""
-        if figure.mean is None:
-            return self._delay_figure(figure)
-        world = f"chain-{figure.states}"
-        paid_right = f"{LEARNERS['explicit']}, {world}{PAID_RIGHT_SUFFIX}"
-        shown = {(world, updater): name for updater, name in LEARNERS.items()}
-        shown[world + PAID_RIGHT_SUFFIX, "explicit"] = paid_right
-        runs, lines = self._select(shown, figure.mean)
-        found = episode_panels(runs, self.results.curves, _law_titles(runs), lines)
-        return regret_figure(
-            {law.capitalize(): found.get(law.capitalize(), {}) for law in LAWS},
-            title=figure.title,
-            command=self.command,
-            order=[*LEARNERS.values(), *([paid_right] if paid_right in lines else [])],
+        """Return the panels, lines and labels of `figure`.
+
+        A figure of cumulative regret has a panel for each law, with a line for each learner. A
+        figure of delay dependence has a panel for each learner but explicit exploration, with a
+        line for each law, and the published values.
+        """
+        world, over_episodes = f"chain-{figure.states}", figure.mean is not None
+        learners = {(world, updater): LEARNERS[updater] for updater in figure.updaters}
+        if over_episodes:
+            right = f"{world}{PAID_RIGHT_SUFFIX}"
+            learners[right, "explicit"] = f"{LEARNERS['explicit']}, {right}"
+        pairs = zip(self.runs["world"], self.runs["updater"], strict=True)
+        names = np.array([learners.get(pair, "") for pair in pairs], object)
+        shown = np.isin(self.runs["law"].astype(str), LAWS) & (self.runs["base"] == self.variant)
+        shown &= (names != "") & (not over_episodes or self.runs["mean_delay"] == figure.mean)
+        runs = take({**self.runs, "learner": names}, np.flatnonzero(shown))
+        runs = runs if over_episodes else repeat_undelayed(runs)
+        titles = np.array([law.capitalize() for law in runs["law"]], object)
+        laws = [law.capitalize() for law in LAWS]
+        options: dict[str, Any] = {"title": figure.title, "command": self.command}
+        if over_episodes:
+            found = panels_of(runs, self.results.curves, "episode", titles, runs["learner"])
+            order = [*LEARNERS.values(), *(name for name in learners.values() if name in names)]
+            return panel_figure({law: found.get(law, {}) for law in laws}, order=order, **options)
+        found = panels_of(runs, self.results.curves, "mean_delay", runs["learner"], titles)
+        return panel_figure(
+            {name: found.get(name, {}) for name in learners.values()},
+            x="mean_delay",
+            order=laws,
+            palette=LAW_PALETTE,
+            published=self._published_points(figure.states),
+            **options,
         )
 
-    def _delay_figure(self, figure: Figure) -> PanelFigure:
-        """Return the panels of `figure`, which shows delay dependence, with the published values.
+    def _published_points(self, chain: int) -> Points:
+        """Return the published final regrets on the chain of `chain` states.
 
-        There is a panel for each learner, with a line for each law.
+        There are none if our runs have another number of episodes.
         """
-        world = f"chain-{figure.states}"
-        shown = {(world, updater): name for updater, name in DELAY_FIGURE_LEARNERS.items()}
-        chosen, names = self._select(shown)
-        runs = repeat_undelayed({**chosen, "learner": names})
-        found = final_panels(runs, "mean_delay", runs["learner"], _law_titles(runs))
         points: dict[str, dict[str, dict[float, float]]] = {}
-        if any(row.comparable for row in self.comparisons if row.states == figure.states):
+        if any(row.comparable for row in self.comparisons if row.states == chain):
             for (states, updater, law, mean), value in PUBLISHED.items():
-                if states == figure.states:
-                    lines = points.setdefault(DELAY_FIGURE_LEARNERS[updater], {})
+                if states == chain:
+                    lines = points.setdefault(LEARNERS[updater], {})
                     lines.setdefault(law.capitalize(), {})[mean] = value
-        return delay_figure(
-            {name: found.get(name, {}) for name in DELAY_FIGURE_LEARNERS.values()},
-            title=figure.title,
-            command=self.command,
-            order=[law.capitalize() for law in LAWS],
-            published=points,
-        )
-
-    def _select(
-        self, shown: Mapping[tuple[str, str], str], mean: float | None = None
-    ) -> tuple[Columns, NDArray[Any]]:
-        """Return the runs to show under the paper's laws, and the label of the line of each.
-
-        `shown` maps pairs of a world and an updater to labels. If `mean` is given, only runs with
-        this expected delay are returned.
-        """
-        pairs = list(zip(self.runs["world"], self.runs["updater"], strict=True))
-        kept = np.isin(self.runs["law"].astype(str), LAWS) & (self.runs["base"] == self.variant)
-        kept &= np.array([pair in shown for pair in pairs])
-        if mean is not None:
-            kept &= self.runs["mean_delay"] == mean
-        rows = np.flatnonzero(kept)
-        return take(self.runs, rows), np.array([shown[pairs[row]] for row in rows], object)
+        return points
 
     def draw(self, figure: Figure, folder: Path) -> list[Path]:
         """Draw `figure` as PDF and PNG in `folder`, and return the paths of both files."""
-        path = folder / f"{figure.number:02}-{figure.name}"
-        return self.describe(figure).save(path)
+        return self.describe(figure).save(folder / figure.file_name)
 
     def write(self, path: Path) -> Path:
         """Write the HTML report to the file `path`, and return the path."""
         return write_report(
             path,
-            title=TITLE,
-            text=VARIANT_TEXTS[self.variant],
+            title=tables.TEXTS["title"],
+            text=tables.TEXTS["variants"][self.variant],
             sections=[
                 Section(
                     "Figures",
                     figures={figure.name: self.describe(figure) for figure in figures()},
-                    tables=[figure_table()],
+                    tables=[tables.figure_table()],
                 ),
                 Section(
                     "Published and ours",
-                    text=f"{self.agreement()}\n\n{SHAPE_TEXT}",
+                    text=f"{self.agreement()}\n\n{tables.TEXTS['shapes']}",
                     tables=[
-                        *comparison_tables(self.comparisons, self.variant),
-                        *shape_table(self.comparisons, self.variant),
+                        *tables.comparison_tables(self.comparisons, self.variant),
+                        *tables.shape_table(self.comparisons, self.variant),
                     ],
                 ),
-                Section("Claims", text=CLAIM_RULE, tables=claim_tables(self.verdicts)),
+                Section(
+                    "Claims", text=tables.TEXTS["claims"], tables=tables.claim_tables(self.verdicts)
+                ),
                 Section("Provenance", facts=self.facts()),
-                citation(),
             ],
         )
 
     def agreement(self) -> str:
         """Return the paragraph of the report about the relative errors of our results."""
-        errors = find_errors(self.comparisons)
-        final = errors.selected + errors.predicted
+        selected = find_errors(self.comparisons, "final")
+        predicted = find_errors(self.comparisons, "final", selected=False)
+        plateaus = find_errors(self.comparisons, "plateau")
+        final = selected + predicted
         if not final:
             return "No run is as long as the paper's, so no number can be compared."
         text = (
             f"Mean absolute relative error over {len(final)} published final regrets: "
             f"{fmean(final):.1%}"
         )
-        if errors.plateaus:
+        if plateaus:
             text += (
-                f"; over {len(errors.plateaus)} plateaus of explicit exploration: "
-                f"{fmean(errors.plateaus):.1%}, {max(errors.plateaus):.1%} at most"
+                f"; over {len(plateaus)} plateaus of explicit exploration: "
+                f"{fmean(plateaus):.1%}, {max(plateaus):.1%} at most"
             )
-        text += "."
-        if self.variant == "figures":
-            parts = [
-                f"over the {len(found)} values {kind}: {fmean(found):.1%}"
-                for kind, found in (
-                    ("used to select this variant", errors.selected),
-                    ("that it predicts", errors.predicted),
-                )
-                if found
-            ]
-            text += (
-                f" Mean absolute relative error of the final regrets {'; '.join(parts)}. Selection "
-                "used the values without delay of all chains, all values of the chains of 5 and 10 "
-                "states, and the plateaus; the predicted values are those of the chains of 20 and "
-                "30 states under delay."
-            )
-        return text
+        if self.variant != "figures":
+            return f"{text}."
+        kinds = {"used to select this variant": selected, "that it predicts": predicted}
+        parts = "; ".join(
+            f"over the {len(found)} values {kind}: {fmean(found):.1%}"
+            for kind, found in kinds.items()
+            if found
+        )
+        return (
+            f"{text}. Mean absolute relative error of the final regrets {parts}. "
+            f"{tables.TEXTS['selection']}"
+        )
 
     def facts(self) -> dict[str, str]:
         """Return a map from names, such as "Versions", to facts about how results were computed."""
         cells = self.results.provenance.values()
-        versions = Counter(
+        versions = [
             ", ".join(f"{name} {version}" for name, version in facts["versions"].items())
             for facts in cells
-        )
-        machines = Counter(facts["machine"] for facts in cells)
+        ]
         hours = sum(facts["seconds"] for facts in cells) / 3600
         return {
             "Command": self.command,
@@ -249,10 +183,6 @@ class PaperReport:
             "Episodes": f"{int(self.runs['episodes'].sum()):,}",
             "Seeds": f"{len(set(self.runs['seed'].tolist()))}",
             "Computing time": f"{hours:.2f} hours of one processor",
-            "Versions": "; ".join(versions),
-            "Machine": "; ".join(machines),
+            "Versions": "; ".join(dict.fromkeys(versions)),
+            "Machine": "; ".join(dict.fromkeys(facts["machine"] for facts in cells)),
         }
-
-
-def _law_titles(runs: Columns) -> NDArray[Any]:
-    return np.array([law.capitalize() for law in runs["law"]], object)

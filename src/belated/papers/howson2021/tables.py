@@ -1,34 +1,22 @@
-"""Tables of a reproduction, for its HTML report and its Markdown page."""
+"""Tables and texts of a reproduction, for its HTML report and its Markdown page."""
 
 import json
 import math
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, Final
 
 from belated.figures.report import Table, Value
-from belated.papers.howson2021.claims.verdict import Verdict
+from belated.papers.howson2021.claims.verdict import Answer, Verdict
 from belated.papers.howson2021.grid import CHAINS, LEARNERS, figures
-from belated.papers.howson2021.published import Comparison, compare_shapes
+from belated.papers.howson2021.published import Comparison, Shape, compare_shapes
 from belated.papers.statistics import Interval
 
-CLAIM_RULE: Final = (
-    "Each claim is tested in every setting that it is about, by 95 % confidence intervals that are "
-    "paired by seed. A setting confirms the claim if its interval excludes the opposite, refutes "
-    "it if its interval excludes the claim, and does not resolve it otherwise. The false "
-    "discovery rate over the settings of a claim is at most 2.5 % in each direction "
-    "(Benjamini and Yekutieli, because settings share seeds and the tests are dependent). A claim "
-    "is confirmed if all settings confirm it, refuted if any setting refutes it, and otherwise not "
-    "resolved. Learners are compared only on the same chain."
-)
-"""Paragraph of the report that explains how claims are judged."""
-
-SHAPE_TEXT: Final = (
-    "Shapes are compared for the published curves of final regret against E[τ], divided by the "
-    "regret without delay. Curves of regret over episodes cannot be compared, because their data "
-    "are not published: only final values and plateaus could be read from the figures."
-)
-"""Paragraph of the report that explains the comparison of the shapes of curves."""
+TEXTS: Final = tomllib.loads(Path(__file__).with_name("texts.toml").read_text(encoding="utf-8"))
+"""Texts of the report: its title, the paragraphs that explain how claims are judged, how shapes are
+compared and what selected the variant "figures", and a paragraph for each variant of the base."""
 
 
 def comparison_tables(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
@@ -38,33 +26,41 @@ def comparison_tables(comparisons: Sequence[Comparison], variant: str) -> list[T
     value is "selection" for published numbers that were used to select the variant, and
     "prediction" for all others.
     """
+    formats = {"Error": "+.1%", "E[τ]": ".0f"}
     tables = []
-    last = ("Used in",) if variant == "figures" else ()
-    columns = ("Learner", "Delays", "E[τ]", "Published", "Ours", "2.5%", "97.5%", "Error", *last)
     for states in CHAINS:
-        rows = [
-            (
-                LEARNERS[row.updater] + (f" (plateau, {row.world})" * (row.kind == "plateau")),
-                row.law.capitalize() if row.mean else "none",
-                row.mean,
-                row.published,
-                row.ours,
-                row.low,
-                row.high,
-                row.error if row.comparable else None,
-                *(_use(row.selected) for _ in last),
-            )
-            for row in comparisons
-            if row.states == states
+        rows: list[dict[str, Value]] = [
+            {
+                "Learner": LEARNERS[one.updater]
+                + (f" (plateau, {one.world})" * (one.kind == "plateau")),
+                "Delays": one.law.capitalize() if one.mean else "none",
+                "E[τ]": one.mean,
+                "Published": one.published,
+                "Ours": one.ours,
+                "2.5%": one.low,
+                "97.5%": one.high,
+                "Error": one.error if one.comparable else None,
+                **_use(one, variant),
+            }
+            for one in comparisons
+            if one.states == states
         ]
-        formats = {"Error": "+.1%", "E[τ]": ".0f"}
-        if rows:
-            tables.append(Table(f"Chain of {states} states.", columns, rows, formats))
+        tables += _table(f"Chain of {states} states.", rows, formats)
     return tables
 
 
-def _use(selected: bool) -> str:
-    return "selection" if selected else "prediction"
+def _use(one: Comparison | Shape, variant: str) -> dict[str, Value]:
+    """Return the last cell of a row, with its heading; empty unless the variant is "figures"."""
+    use = "selection" if one.selected else "prediction"
+    return {"Used in": use} if variant == "figures" else {}
+
+
+def _table(
+    caption: str, rows: Sequence[Mapping[str, Value]], formats: Mapping[str, str]
+) -> list[Table]:
+    """Return a list with a table, whose `rows` map headings to values, or [] without rows."""
+    values = [tuple(row.values()) for row in rows]
+    return [Table(caption, tuple(rows[0]), values, formats)] if rows else []
 
 
 def shape_table(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
@@ -73,41 +69,33 @@ def shape_table(comparisons: Sequence[Comparison], variant: str) -> list[Table]:
     The list is empty if no curve can be compared. `comparisons` and `variant` are as in
     `comparison_tables`.
     """
-    last = ("Used in",) if variant == "figures" else ()
-    columns = (
-        *("States", "Learner", "Delays", "Points", "Published slope", "Our slope"),
-        *("95 % interval", "Largest difference", *last),
-    )
-    rows: list[Sequence[Value]] = [
-        (
-            shape.states,
-            LEARNERS[shape.updater],
-            shape.law.capitalize(),
-            shape.points,
-            1000 * shape.published_slope,
-            1000 * shape.slope,
-            f"{1000 * shape.interval.low:.2f} to {1000 * shape.interval.high:.2f}"
-            if shape.interval
-            else "",
-            shape.distance,
-            *(_use(shape.selected) for _ in last),
-        )
-        for shape in compare_shapes(comparisons)
-    ]
     caption = (
         "Shapes of delay dependence: regret divided by that without delay, slopes per 1,000 "
         "episodes of E[τ], with the 95 % bootstrap interval of our slope over seeds."
     )
+    rows: list[dict[str, Value]] = [
+        {
+            "States": one.states,
+            "Learner": LEARNERS[one.updater],
+            "Delays": one.law.capitalize(),
+            "Points": one.points,
+            "Published slope": 1000 * one.published_slope,
+            "Our slope": 1000 * one.slope,
+            "95 % interval": f"{1000 * one.interval.low:.2f} to {1000 * one.interval.high:.2f}"
+            if one.interval
+            else "",
+            "Largest difference": one.distance,
+            **_use(one, variant),
+        }
+        for one in compare_shapes(comparisons)
+    ]
     formats = {"Published slope": ".2f", "Our slope": ".2f", "Largest difference": ".3f"}
-    return [Table(caption, columns, rows, formats)] if rows else []
+    return _table(caption, rows, formats)
 
 
 def figure_table() -> Table:
     """Return a table with the number of each figure in the paper, and its file name and title."""
-    rows = sorted(
-        (figure.published_number, f"{figure.number:02}-{figure.name}", figure.title)
-        for figure in figures()
-    )
+    rows = sorted((figure.published_number, figure.file_name, figure.title) for figure in figures())
     return Table(
         "Figures of the paper, and their files here.", ("In the paper", "File", "Title"), rows
     )
@@ -119,19 +107,12 @@ def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
     `verdicts` contains one verdict per claim. A rule is the condition under which a claim holds in
     a setting.
     """
+    answers: tuple[Answer, ...] = ("confirmed", "refuted", "not resolved", "says nothing")
+    counted = [f"{answer.capitalize()} in" for answer in answers]
     outcomes = Table(
         "Claims of the paper, and their verdicts in these runs, with the numbers of settings.",
-        (
-            *("Claim", "Where", "Verdict", "Confirmed in", "Refuted in", "Not resolved in"),
-            "Says nothing in",
-        ),
-        [
-            (
-                *(one.claim, one.where, one.verdict, one.count("confirmed"), one.count("refuted")),
-                *(one.count("not resolved"), one.count("says nothing")),
-            )
-            for one in verdicts
-        ],
+        ("Claim", "Where", "Verdict", *counted),
+        [(one.claim, one.where, one.verdict, *map(one.count, answers)) for one in verdicts],
     )
     rules = Table(
         "Rules of the claims.",
@@ -144,7 +125,7 @@ def claim_tables(verdicts: Sequence[Verdict]) -> list[Table]:
         [
             (verdict.name, label, value if isinstance(value, int | float) else str(value))
             for verdict in verdicts
-            for label, value in verdict.numbers
+            for label, value in verdict.numbers.items()
         ],
     )
     return [outcomes, rules, numbers]
@@ -166,7 +147,7 @@ def format_claims(verdicts: Sequence[Verdict]) -> str:
     for verdict in verdicts:
         facts = asdict(verdict)
         for one in (facts, *facts["details"]):
-            one["numbers"] = {label: value(number) for label, number in one["numbers"]}
+            one["numbers"] = {label: value(number) for label, number in one["numbers"].items()}
         found.append(facts)
     return json.dumps(found, indent=1, ensure_ascii=False) + "\n"
 
@@ -196,26 +177,15 @@ def format_numbers_page(
     for table in comparison_tables(comparisons, variant):
         lines += [f"### {table.caption}", "", *format_markdown(table)]
     for table in shape_table(comparisons, variant):
-        lines += ["### Shapes", "", SHAPE_TEXT, "", table.caption, "", *format_markdown(table)]
+        lines += ["### Shapes", "", TEXTS["shapes"], "", table.caption, "", *format_markdown(table)]
     figure_numbers = figure_table()
     lines += ["### Figures", "", figure_numbers.caption, "", *format_markdown(figure_numbers)]
-    lines += ["### Claims", "", CLAIM_RULE, "", "| Claim | Outcome |", "| --- | --- |"]
-    lines += [f"| {verdict.claim} | {verdict.outcome} |" for verdict in verdicts]
-    return "\n".join([*lines, ""])
+    outcomes = [(verdict.claim, verdict.outcome) for verdict in verdicts]
+    claims = Table("Claims", ("Claim", "Outcome"), outcomes)
+    return "\n".join([*lines, "### Claims", "", TEXTS["claims"], "", *format_markdown(claims)])
 
 
 def format_markdown(table: Table) -> list[str]:
     """Return `table` as lines of Markdown, with an empty line at the end."""
-
-    def cell(name: str, value: object) -> str:
-        if value is None:
-            return "–"
-        form = table.formats.get(name, ",.0f")
-        return format(value, form) if isinstance(value, int | float) else str(value)
-
-    rows = [
-        [cell(name, value) for name, value in zip(table.columns, row, strict=True)]
-        for row in table.rows
-    ]
-    lines = [table.columns, ["---"] * len(table.columns), *rows]
-    return [f"| {' | '.join(line)} |" for line in lines] + [""]
+    lines = [table.columns, ["---"] * len(table.columns), *table.cells(default=",.0f")]
+    return [f"| {' | '.join(line)} |".replace("−", "-") for line in lines] + [""]

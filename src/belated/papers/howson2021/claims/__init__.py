@@ -3,9 +3,9 @@
 # The order of these imports is the order of the claims.
 from belated.papers.howson2021.claims import learners, delays, measured, lemmas  # noqa: F401, I001
 from belated.papers.howson2021.claims.verdict import CLAIMS, Verdict
-from belated.papers.howson2021.evidence import Curves, Evidence
+from belated.papers.howson2021.evidence import Evidence
 from belated.papers.howson2021.measurements import Measurements
-from belated.sweep.store import Columns
+from belated.sweep.bands import Columns, Curves
 
 
 def all_claims(

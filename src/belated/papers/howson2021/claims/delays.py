@@ -6,24 +6,15 @@ Each resample uses the same seeds at every E[tau] and for every law, so that dif
 Regret after K/4 and K/2 episodes is read from the checkpoints of the runs with K episodes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import permutations, product
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from belated.episode import Floats
-from belated.papers.howson2021.claims.verdict import (
-    Detail,
-    Number,
-    Numbers,
-    Tested,
-    all_hold,
-    all_positive,
-    claim,
-    is_above,
-    is_below,
-)
+from belated.papers import statistics as stats
+from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, claim
 from belated.papers.howson2021.evidence import Condition, Evidence, make_condition
 from belated.papers.howson2021.grid import (
     HIGH_VARIANCE_LAWS,
@@ -32,14 +23,6 @@ from belated.papers.howson2021.grid import (
     LEARNERS,
     LOW_VARIANCE_LAWS,
     PROPOSED_UPDATERS,
-)
-from belated.papers.statistics import (
-    bootstrap_interval,
-    curvature_weights,
-    mean_interval,
-    r_squared,
-    resample_means,
-    slope_weights,
 )
 
 LINE_MARGIN: Final = 0.1
@@ -65,19 +48,16 @@ spread divided by the regret without delay; see `_spreads`.
 
 
 def _summarize_lines(details: Sequence[Detail]) -> Numbers:
-    numbers: list[dict[str, Any]] = [dict(detail.numbers) for detail in details]
-    bends = [found["quadratic term"] for found in numbers]
-    return (
-        ("least R²", min(found["R²"] for found in numbers)),
-        (
-            "settings with a significantly negative quadratic term",
-            sum(b.is_negative for b in bends),
+    bends = [detail.numbers["quadratic term"] for detail in details]
+    return {
+        "least R²": min(detail.numbers["R²"] for detail in details),
+        "settings with a significantly negative quadratic term": sum(
+            bend.is_negative for bend in bends
         ),
-        (
-            "settings with a significantly positive quadratic term",
-            sum(b.is_positive for b in bends),
+        "settings with a significantly positive quadratic term": sum(
+            bend.is_positive for bend in bends
         ),
-    )
+    }
 
 
 @claim(
@@ -98,36 +78,45 @@ def _regret_is_linear_in_delay(evidence: Evidence) -> Iterator[Tested]:
         table = evidence.table([(make_condition(states, law, mean), updater) for mean in means])
         if table is None:
             continue
-        r2 = r_squared(means, table.mean(axis=0))
-        slopes = table @ slope_weights(means)
-        bend = mean_interval(table @ curvature_weights(means))
+        slopes = table @ stats.slope_weights(means)
         line = table.mean(axis=1)[:, None] + np.outer(slopes, np.subtract(means, np.mean(means)))
         allowed = LINE_MARGIN * np.ptp(means) * slopes[:, None]
         slack = np.hstack([allowed - (table - line), allowed + (table - line)])
+        numbers = {
+            "slope": stats.mean_interval(slopes),
+            "R²": stats.r_squared(means, table.mean(axis=0)),
+            "quadratic term": stats.mean_interval(table @ stats.curvature_weights(means)),
+        }
         yield Tested(
-            f"S = {states}, {law}, {LEARNERS[updater]}",
-            all_positive(slack.T),
-            (("slope", mean_interval(slopes)), ("R²", r2), ("quadratic term", bend)),
+            f"S = {states}, {law}, {LEARNERS[updater]}", stats.all_positive(slack.T), numbers
         )
 
 
-def _slopes(
-    evidence: Evidence, states: int, laws: tuple[str, ...], updaters: tuple[str, ...]
-) -> Floats | None:
-    """Return the slope of final regret against E[tau] for each seed, law and updater.
+def _compare_slopes(
+    evidence: Evidence,
+    states: int,
+    curves: Mapping[str, tuple[str, str]],
+    falls: Sequence[tuple[int, int]],
+) -> tuple[stats.PValues, Numbers] | None:
+    """Test whether slopes of final regret against E[tau] are smaller than others.
 
-    The shape of the result is (seeds, laws, updaters). The chain has `states` states. Return None
-    if the runs have fewer than two values of E[tau], or fewer than `MIN_SEEDS` common seeds.
+    `curves` maps labels to pairs of a law and an updater, on the chain with `states` states; they
+    have the same law or the same updater. `falls` contains pairs of indices of curves; the slope of
+    the second shall be smaller than that of the first. Return None if the runs have fewer than two
+    values of E[tau], or fewer than `MIN_SEEDS` common seeds.
     """
+    laws, updaters = (list(dict.fromkeys(part)) for part in zip(*curves.values(), strict=True))
     means = evidence.means(states, laws, updaters)
-    if len(means) < 2:
-        return None
     keys = product(laws, updaters, means)
     table = evidence.table([(make_condition(states, law, mean), u) for law, u, mean in keys])
-    if table is None:
+    if table is None or len(means) < 2:
         return None
-    slopes: Floats = table.reshape(-1, len(laws), len(updaters), len(means)) @ slope_weights(means)
-    return slopes
+    regret = table.reshape(len(table), len(laws), len(updaters), len(means))
+    slopes = (regret @ stats.slope_weights(means)).reshape(len(table), -1)
+    test = stats.all_positive(slopes[:, i] - slopes[:, j] for i, j in falls)
+    return test, {
+        f"slope, {one}": stats.mean_interval(slopes[:, i]) for i, one in enumerate(curves)
+    }
 
 
 @claim(
@@ -139,15 +128,11 @@ def _varied_delays_cost_less(evidence: Evidence) -> Iterator[Tested]:
     """The claim holds for one learner and chain if the slope of regret against E[τ] is smaller
     under Uniform delays than under Constant and under Poisson delays, and smaller under Geometric
     delays than under Constant and under Poisson delays."""
-    laws = (*HIGH_VARIANCE_LAWS, *LOW_VARIANCE_LAWS)
     for states, updater in product(evidence.chains(), PROPOSED_UPDATERS):
-        slopes = _slopes(evidence, states, laws, (updater,))
-        if slopes is None:
-            continue
-        slope = slopes[:, :, 0]
-        test = all_positive(slope[:, low] - slope[:, high] for high, low in product((0, 1), (2, 3)))
-        numbers = tuple((f"slope, {law}", mean_interval(slope[:, i])) for i, law in enumerate(laws))
-        yield Tested(f"S = {states}, {LEARNERS[updater]}", test, numbers)
+        curves = {law: (law, updater) for law in (*HIGH_VARIANCE_LAWS, *LOW_VARIANCE_LAWS)}
+        falls = [(low, high) for high, low in product((0, 1), (2, 3))]
+        if found := _compare_slopes(evidence, states, curves, falls):
+            yield Tested(f"S = {states}, {LEARNERS[updater]}", *found)
 
 
 @claim(
@@ -160,30 +145,22 @@ def _gradient_falls_with_alpha(evidence: Evidence) -> Iterator[Tested]:
     α = 10 than with α = 1, and smaller with α = 100 than with α = 10. (In contrast, the factor
     1 / log(1 + 1/α) of the paper's bound increases with α.)"""
     for states, law in product(evidence.chains(), LAWS):
-        slopes = _slopes(evidence, states, (law,), LAZY_UPDATERS)
-        if slopes is None:
-            continue
-        slope = slopes[:, 0, :]
-        falls = all_positive(slope[:, i] - slope[:, i + 1] for i in (0, 1))
-        numbers = tuple(
-            (f"slope, {LEARNERS[u]}", mean_interval(slope[:, i]))
-            for i, u in enumerate(LAZY_UPDATERS)
-        )
-        yield Tested(f"S = {states}, {law}", falls, numbers)
+        curves = {LEARNERS[updater]: (law, updater) for updater in LAZY_UPDATERS}
+        if found := _compare_slopes(evidence, states, curves, [(0, 1), (1, 2)]):
+            yield Tested(f"S = {states}, {law}", *found)
 
 
 def _count_least_spreads(details: Sequence[Detail]) -> Numbers:
-    numbers: list[dict[str, Any]] = [dict(detail.numbers) for detail in details]
-    least = [
-        (kind, min(PROPOSED_UPDATERS, key=lambda u: found[f"{kind} spread, {LEARNERS[u]}"]))
-        for found in numbers
-        for kind in SPREADS
-    ]
-    return tuple(
-        (f"chains on which {LEARNERS[u]} has the least {kind} spread", least.count((kind, u)))
-        for kind in SPREADS
-        for u in PROPOSED_UPDATERS
-    )
+    found = {}
+    for kind in SPREADS:
+        least = [
+            min(PROPOSED_UPDATERS, key=lambda u: one.numbers[f"{kind} spread, {LEARNERS[u]}"])
+            for one in details
+        ]
+        for u in PROPOSED_UPDATERS:
+            label = f"chains on which {LEARNERS[u]} has the least {kind} spread"
+            found[label] = least.count(u)
+    return found
 
 
 @claim(
@@ -213,9 +190,10 @@ def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Tested]:
             continue
         shape = (-1, len(conditions), len(PROPOSED_UPDATERS))
         spreads = _spreads(table.mean(axis=0).reshape(shape))
-        relative, draws = spreads[0][0], _spreads(resample_means(table).reshape(shape))[0]
+        relative = spreads[0][0]
+        draws = _spreads(stats.resample_means(table).reshape(shape))[0]
         leads = [
-            bootstrap_interval(
+            stats.bootstrap_interval(
                 relative[i] - relative[lazy_1],
                 draws[:, i] - draws[:, lazy_1],
                 len(table),
@@ -223,15 +201,15 @@ def _lazy_1_is_most_robust(evidence: Evidence) -> Iterator[Tested]:
             )
             for i in others
         ]
-        numbers: list[tuple[str, Number]] = [
-            (f"lead over {LEARNERS[PROPOSED_UPDATERS[i]]}", lead)
-            for i, lead in zip(others, leads, strict=True)
-        ]
+        names = [LEARNERS[updater] for updater in PROPOSED_UPDATERS]
+        numbers: Numbers = {f"lead over {names[i]}": leads[i] for i in others}
         for kind, (values,) in zip(SPREADS, spreads, strict=True):
-            for updater, value in zip(PROPOSED_UPDATERS, values, strict=True):
-                numbers.append((f"{kind} spread, {LEARNERS[updater]}", float(value)))
-        test = all_hold(is_above(lead, 0, len(table)) for lead in leads)
-        yield Tested(f"S = {states}", test, tuple(numbers))
+            numbers |= {
+                f"{kind} spread, {name}": float(value)
+                for name, value in zip(names, values, strict=True)
+            }
+        test = stats.all_hold(stats.is_above(lead, 0, len(table)) for lead in leads)
+        yield Tested(f"S = {states}", test, numbers)
 
 
 def _spreads(regret: Floats) -> tuple[Floats, Floats]:
@@ -264,11 +242,11 @@ def _good_under_every_law(evidence: Evidence) -> Iterator[Tested]:
             if mean == 0 or table is None:
                 continue
             pairs = permutations(table.T, 2)
-            test = all_positive(LAW_FACTOR * one - other for one, other in pairs)
+            test = stats.all_positive(LAW_FACTOR * one - other for one, other in pairs)
             levels = table.mean(axis=0)
             ratio = float(levels.max() / levels.min())
             name = f"S = {states}, E[τ] = {mean:g}, {LEARNERS[updater]}"
-            yield Tested(name, test, (("largest / smallest mean regret", ratio),))
+            yield Tested(name, test, {"largest / smallest mean regret": ratio})
 
 
 @claim(
@@ -287,14 +265,11 @@ def _penalty_does_not_grow(evidence: Evidence) -> Iterator[Tested]:
             continue
         penalty = regret[:, 1] - regret[:, 0]
         slack = (1 + PENALTY_MARGIN) * penalty[:, :-1] - penalty[:, 1:]
-        yield Tested(
-            f"{condition}, {LEARNERS[updater]}",
-            all_positive(slack.T),
-            tuple(
-                (f"penalty at {part}", mean_interval(penalty[:, i]))
-                for i, part in enumerate(("K/4", "K/2", "K"))
-            ),
-        )
+        numbers = {
+            f"penalty at {part}": stats.mean_interval(penalty[:, i])
+            for i, part in enumerate(("K/4", "K/2", "K"))
+        }
+        yield Tested(f"{condition}, {LEARNERS[updater]}", stats.all_positive(slack.T), numbers)
 
 
 @claim(
@@ -310,9 +285,9 @@ def _regret_is_sub_linear(evidence: Evidence) -> Iterator[Tested]:
         regret = evidence.regret_at([(condition, updater)], (1 / 2, 1))
         if regret is None or not (regret > 0).all():
             continue
-        means, draws = regret[:, 0].mean(axis=0), resample_means(regret[:, 0])
-        exponent = bootstrap_interval(
+        means, draws = regret[:, 0].mean(axis=0), stats.resample_means(regret[:, 0])
+        exponent = stats.bootstrap_interval(
             float(np.log2(means[1] / means[0])), np.log2(draws[:, 1] / draws[:, 0]), len(regret)
         )
-        test = is_below(exponent, 1, len(regret))
-        yield Tested(f"{condition}, {LEARNERS[updater]}", test, (("exponent", exponent),))
+        test = stats.is_below(exponent, 1, len(regret))
+        yield Tested(f"{condition}, {LEARNERS[updater]}", test, {"exponent": exponent})

@@ -5,25 +5,15 @@ A condition is tested only if all updaters that the claim mentions have runs und
 with at least five common seeds.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Final
 
 import numpy as np
 
-from belated.papers.howson2021.claims.verdict import (
-    Detail,
-    Numbers,
-    Tested,
-    all_hold,
-    all_positive,
-    any_holds,
-    claim,
-    is_above,
-    is_below,
-    is_within,
-)
+from belated.papers import statistics as stats
+from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, claim
 from belated.papers.howson2021.evidence import Condition, Evidence, interpolate_regret
 from belated.papers.howson2021.grid import (
     HIGH_VARIANCE_LAWS,
@@ -31,14 +21,6 @@ from belated.papers.howson2021.grid import (
     LEARNERS,
     LOW_VARIANCE_LAWS,
     PROPOSED_UPDATERS,
-)
-from belated.papers.statistics import (
-    MIN_SEEDS,
-    Interval,
-    bootstrap_interval,
-    mean_interval,
-    relative_difference,
-    resample_means,
 )
 
 NEARLY_IDENTICAL: Final = 0.05
@@ -51,22 +33,38 @@ CONVERGED: Final = 0.01
 """Regret per episode, as a fraction of V*, below which a learner is regarded as converged."""
 
 
-def _differences(learner: str, gaps: dict[str, Interval]) -> Numbers:
-    """Return the intervals `gaps` with labels such as "Lazy, α = 1 - Active".
+def _compare_regret(
+    evidence: Evidence,
+    conditions: Sequence[Condition],
+    reference: str,
+    others: Sequence[str],
+    holds: Callable[[stats.Interval, float, int], stats.PValues],
+) -> Iterator[Tested]:
+    """Test for each condition the regret of all `others` minus that of the updater `reference`.
 
-    `gaps` maps each updater to the confidence interval of its regret minus the regret of `learner`.
-    `learner` is the name of a learner in figures, such as "Active".
+    Without delay, explicit exploration is omitted, because it equals active updating there. `holds`
+    is `is_above` if all differences shall be positive, and `is_below` if they shall be negative.
     """
-    return tuple((f"{LEARNERS[other]} - {learner}", gap) for other, gap in gaps.items())
+    for condition in conditions:
+        compared = [one for one in others if condition.mean > 0 or one != "explicit"]
+        table = evidence.table([(condition, one) for one in (reference, *compared)])
+        if table is None:
+            continue
+        gaps = {
+            f"{LEARNERS[one]} - {LEARNERS[reference]}": stats.mean_interval(column - table[:, 0])
+            for one, column in zip(compared, table.T[1:], strict=True)
+        }
+        test = stats.all_hold(holds(gap, 0, len(table)) for gap in gaps.values())
+        yield Tested(str(condition), test, gaps)
 
 
-def _intervals(details: Sequence[Detail], updater: str) -> list[Interval]:
+def _intervals(details: Sequence[Detail], updater: str) -> list[stats.Interval]:
     """Return all intervals in `details` whose label begins with the label of `updater`."""
     return [
         number
         for detail in details
-        for label, number in detail.numbers
-        if isinstance(number, Interval) and label.startswith(f"{LEARNERS[updater]} ")
+        for label, number in detail.numbers.items()
+        if isinstance(number, stats.Interval) and label.startswith(f"{LEARNERS[updater]} ")
     ]
 
 
@@ -77,18 +75,18 @@ def _count(details: Sequence[Detail], updaters: Sequence[str], *, label: str, si
     `sign` is "is_positive" or "is_negative". `label` is the label of the returned numbers; its
     placeholder "{}" is replaced by the name of the updater.
     """
-    return tuple(
-        (label.format(LEARNERS[u]), sum(getattr(gap, sign) for gap in _intervals(details, u)))
+    return {
+        label.format(LEARNERS[u]): sum(getattr(gap, sign) for gap in _intervals(details, u))
         for u in updaters
-    )
+    }
 
 
 def _count_wins_of_active(details: Sequence[Detail]) -> Numbers:
     others = (*PROPOSED_UPDATERS[1:], "explicit")
-    return (
-        *_count(details, others, label="settings in which active beats {}", sign="is_positive"),
-        *_count(details, others, label="settings in which {} beats active", sign="is_negative"),
-    )
+    return {
+        **_count(details, others, label="settings in which active beats {}", sign="is_positive"),
+        **_count(details, others, label="settings in which {} beats active", sign="is_negative"),
+    }
 
 
 @claim(
@@ -101,26 +99,22 @@ def _active_is_best(evidence: Evidence) -> Iterator[Tested]:
     """The claim holds in a setting if every other learner has more regret than active updating on
     the same chain. In settings without delay, explicit exploration is omitted, because it equals
     active updating there."""
-    for condition in evidence.conditions():
-        others = (*PROPOSED_UPDATERS[1:], *(["explicit"] if condition.mean > 0 else []))
-        gaps, seeds = evidence.differences(condition, others, "active")
-        if gaps:
-            test = all_hold(is_above(gap, 0, seeds) for gap in gaps.values())
-            yield Tested(str(condition), test, _differences("Active", gaps))
+    others = (*PROPOSED_UPDATERS[1:], "explicit")
+    return _compare_regret(evidence, evidence.conditions(), "active", others, stats.is_above)
 
 
 def _summarize_margins(details: Sequence[Detail], *, margin: float) -> Numbers:
-    numbers: list[tuple[str, int | float]] = []
+    numbers: Numbers = {}
     for updater in LAZY_UPDATERS[1:]:
         values = np.array([ratio.estimate for ratio in _intervals(details, updater)])
         if values.size:
             sizes, name = np.abs(values), LEARNERS[updater]
-            numbers += [
-                (f"{name}: settings within {margin:.0%}", int((sizes <= margin).sum())),
-                (f"{name}: mean relative difference", float(np.mean(values))),
-                (f"{name}: largest relative difference, either way", float(sizes.max())),
-            ]
-    return tuple(numbers)
+            numbers |= {
+                f"{name}: settings within {margin:.0%}": int((sizes <= margin).sum()),
+                f"{name}: mean relative difference": float(np.mean(values)),
+                f"{name}: largest relative difference, either way": float(sizes.max()),
+            }
+    return numbers
 
 
 @claim(
@@ -158,13 +152,14 @@ def _within_margin(
     for condition, table in evidence.tables(("active", *updaters)):
         if not (table[:, 0] > 0).all():
             continue
-        ratios = [relative_difference(column, table[:, 0]) for column in table.T[1:]]
-        numbers = tuple(
-            (f"{LEARNERS[u]} / Active - 1", ratio)
-            for u, ratio in zip(updaters, ratios, strict=True)
+        ratios = {
+            f"{LEARNERS[u]} / Active - 1": stats.relative_difference(column, table[:, 0])
+            for u, column in zip(updaters, table.T[1:], strict=True)
+        }
+        test = stats.all_hold(
+            stats.is_within(ratio, margin, len(table)) for ratio in ratios.values()
         )
-        test = all_hold(is_within(ratio, margin, len(table)) for ratio in ratios)
-        yield Tested(str(condition), test, numbers)
+        yield Tested(str(condition), test, ratios)
 
 
 @claim(
@@ -178,17 +173,17 @@ def _lazy_approaches_active(evidence: Evidence) -> Iterator[Tested]:
     α = 10."""
     for condition, table in evidence.tables(("active", *LAZY_UPDATERS)):
         gaps = table[:, 1:] - table[:, :1]
-        distances, draws = np.abs(gaps.mean(axis=0)), np.abs(resample_means(gaps))
+        distances, draws = np.abs(gaps.mean(axis=0)), np.abs(stats.resample_means(gaps))
         steps = [
-            bootstrap_interval(
+            stats.bootstrap_interval(
                 distances[i] - distances[i + 1], draws[:, i] - draws[:, i + 1], len(gaps)
             )
             for i in (0, 1)
         ]
-        numbers = tuple(
-            (f"|{LEARNERS[u]} - Active|", float(distances[i])) for i, u in enumerate(LAZY_UPDATERS)
-        )
-        test = all_hold(is_above(step, 0, len(gaps)) for step in steps)
+        numbers = {
+            f"|{LEARNERS[u]} - Active|": float(distances[i]) for i, u in enumerate(LAZY_UPDATERS)
+        }
+        test = stats.all_hold(stats.is_above(step, 0, len(gaps)) for step in steps)
         yield Tested(str(condition), test, numbers)
 
 
@@ -207,11 +202,8 @@ def _beat_explicit(evidence: Evidence) -> Iterator[Tested]:
     """The claim holds in a setting if active updating, and lazy updating with each α, have less
     regret than explicit exploration on the same chain. Settings without delay are omitted, because
     explicit exploration equals active updating there."""
-    for condition in evidence.conditions(delayed=True):
-        gaps, seeds = evidence.differences(condition, PROPOSED_UPDATERS, "explicit")
-        if gaps:
-            test = all_hold(is_below(gap, 0, seeds) for gap in gaps.values())
-            yield Tested(str(condition), test, _differences(LEARNERS["explicit"], gaps))
+    delayed = evidence.conditions(delayed=True)
+    return _compare_regret(evidence, delayed, "explicit", PROPOSED_UPDATERS, stats.is_below)
 
 
 @claim(
@@ -234,20 +226,19 @@ def _beat_explicit_more_when_delays_vary(evidence: Evidence) -> Iterator[Tested]
             continue
         regret = table.reshape(len(table), len(laws), len(updaters))
         extra = regret[:, :, :1] - regret[:, :, 1:]
-        test = all_positive(
+        test = stats.all_positive(
             extra[:, high, u] - extra[:, low, u]
             for high, low, u in product((0, 1), (2, 3), range(len(PROPOSED_UPDATERS)))
         )
-        numbers = tuple(
-            (f"explicit - active, {law}", float(extra[:, i, 0].mean()))
-            for i, law in enumerate(laws)
-        )
+        numbers = {
+            f"explicit - active, {law}": float(extra[:, i, 0].mean()) for i, law in enumerate(laws)
+        }
         yield Tested(f"S = {states}, E[τ] = {mean:g}", test, numbers)
 
 
 def _count_converged(details: Sequence[Detail]) -> Numbers:
     count = sum(detail.verdict == "confirmed" for detail in details)
-    return (("settings with a converged learner", count), ("settings tested", len(details)))
+    return {"settings with a converged learner": count, "settings tested": len(details)}
 
 
 @claim(
@@ -266,32 +257,27 @@ def _converged_before_explicit(evidence: Evidence) -> Iterator[Tested]:
         explicit = evidence.groups.get((condition, "explicit"))
         if explicit is None:
             continue
-        ends = {
-            int(seed): int(end)
-            for seed, end in zip(explicit["seed"], explicit["last_explored"], strict=True)
-            if end > 0
-        }
-        rates = {}
+        last_explored = zip(explicit["seed"].tolist(), explicit["last_explored"], strict=True)
+        ends = {seed: int(end) for seed, end in last_explored if end > 0}
+        if not ends:
+            continue
+        tests = []
+        numbers: Numbers = {"exploration ends, median": float(np.median(list(ends.values())))}
         for updater in PROPOSED_UPDATERS:
             if (condition, updater) not in evidence.groups:
                 continue
             found = [
-                (
-                    interpolate_regret(at, regret, ends[seed])
-                    - interpolate_regret(at, regret, 0.9 * ends[seed])
-                )
+                np.diff(interpolate_regret(at, regret, [0.9 * ends[seed], ends[seed]]))[0]
                 / (0.1 * ends[seed])
                 for seed, at, regret in evidence.curves((condition, updater))
                 if seed in ends
             ]
-            if len(found) >= MIN_SEEDS:
-                rate = mean_interval(np.array(found) / optimal_chain_value(condition.states))
-                rates[updater] = rate, len(found)
-        if rates:
-            test = any_holds(is_below(rate, CONVERGED, seeds) for rate, seeds in rates.values())
-            last = float(np.median(list(ends.values())))
-            labelled = ((f"{LEARNERS[u]}: regret / V*", rate) for u, (rate, _) in rates.items())
-            yield Tested(str(condition), test, (("exploration ends, median", last), *labelled))
+            if len(found) >= stats.MIN_SEEDS:
+                rate = stats.mean_interval(np.array(found) / optimal_chain_value(condition.states))
+                tests.append(stats.is_below(rate, CONVERGED, len(found)))
+                numbers[f"{LEARNERS[updater]}: regret / V*"] = rate
+        if tests:
+            yield Tested(str(condition), stats.any_holds(tests), numbers)
 
 
 def optimal_chain_value(states: int) -> float:

@@ -1,17 +1,17 @@
 """Claims about the upper bounds of Lemmas 1 and 4, tested in all runs."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from scipy import special
 
 from belated.episode import Floats, Shape
-from belated.papers.howson2021.claims.verdict import Detail, Numbers, PValues, Tested, claim
+from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, claim
 from belated.papers.howson2021.evidence import Evidence
 from belated.papers.howson2021.grid import LAZY_UPDATERS, LEARNERS
-from belated.papers.statistics import MIN_SEEDS, mean_interval, p_value_below
-from belated.sweep.store import Columns
+from belated.papers.statistics import MIN_SEEDS, PValues, is_below, mean_interval
+from belated.sweep.bands import Columns
 from belated.theory import epoch_bound, psi
 
 DELTA: Final = 0.05
@@ -29,8 +29,8 @@ def _largest_share(details: Sequence[Detail]) -> Numbers:
     unless all settings have this verdict.
     """
     tested = [one for one in details if one.verdict != "says nothing"] or details
-    pairs: list[list[Any]] = [[value for _, value in detail.numbers] for detail in tested]
-    return (("largest share of the bound", max(value / bound for value, bound in pairs)),)
+    pairs = [tuple(detail.numbers.values()) for detail in tested]
+    return {"largest share of the bound": max(value / bound for value, bound in pairs)}
 
 
 @claim(
@@ -53,7 +53,7 @@ def _missing_within_psi(evidence: Evidence) -> Iterator[Tested]:
             for seed, missing in zip(group["seed"].tolist(), group["max_missing"], strict=True):
                 by_seed[seed] = max(float(missing), by_seed.get(seed, 0.0))
         values = np.array(list(by_seed.values()))
-        numbers = (("largest max_k S_k", int(values.max())), ("ψ", bound))
+        numbers = {"largest max_k S_k": int(values.max()), "ψ": bound}
         yield Tested(str(condition), _quantile_test(values, bound, DELTA * PSI_SHARE), numbers)
 
 
@@ -123,9 +123,9 @@ def _epochs(evidence: Evidence, *, printed: bool) -> Iterator[Tested]:
                 exceeded = bool((epochs > bound).any())
                 confirm = 1.0
                 if not exceeded and epochs.size >= MIN_SEEDS:
-                    confirm = p_value_below(mean_interval(epochs), bound, epochs.size)
+                    confirm = is_below(mean_interval(epochs), bound, epochs.size).confirm
                 test = PValues(confirm, float(not exceeded))
-            numbers = (("largest J", int(epochs.max())), ("bound", bound))
+            numbers = {"largest J": int(epochs.max()), "bound": bound}
             yield Tested(f"{condition}, {LEARNERS[updater]}", test, numbers)
 
 

@@ -8,11 +8,12 @@ from typing import Final
 
 import numpy as np
 
-from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, claim, is_above
+from belated.papers.howson2021.claims.verdict import Detail, Numbers, Tested, claim
 from belated.papers.howson2021.evidence import Evidence, make_condition
 from belated.papers.statistics import (
     MIN_SEEDS,
     bootstrap_interval,
+    is_above,
     mean_interval,
     resample_means,
     slope_weights,
@@ -51,17 +52,17 @@ def _information_is_received_before_update(evidence: Evidence) -> Iterator[Teste
         received, epochs = (table[name][rows] for name in ("received", "mostly_received"))
         if received.size >= MIN_SEEDS:
             share = mean_interval(received)
-            numbers = (
-                ("share of episodes received", share),
-                ("share of epochs of which most is received", mean_interval(epochs)),
-            )
+            numbers = {
+                "share of episodes received": share,
+                "share of epochs of which most is received": mean_interval(epochs),
+            }
             test = is_above(share, MOST, received.size)
             yield Tested(str(make_condition(*setting)), test, numbers)
 
 
 def _exponent(details: Sequence[Detail]) -> Numbers:
     """Return the fitted exponent with its label. It is the same in all `details`."""
-    return tuple(number for number in details[0].numbers if number[0] == EXPONENT)
+    return {EXPONENT: details[0].numbers[EXPONENT]}
 
 
 @claim(
@@ -95,9 +96,9 @@ def _exploration_takes_long(evidence: Evidence) -> Iterator[Tested]:
         ratio, first = (
             mean_interval(table[name][own] / 2**states) for name in ("learnt_at", "first_good")
         )
-        numbers = (
-            ("mean episodes / 2^S", ratio),
-            ("mean episodes until the first good policy / 2^S", first),
-            (EXPONENT, exponent),
-        )
+        numbers = {
+            "mean episodes / 2^S": ratio,
+            "mean episodes until the first good policy / 2^S": first,
+            EXPONENT: exponent,
+        }
         yield Tested(f"S = {states}", is_above(ratio, 1, own.size), numbers)

@@ -12,20 +12,13 @@ is true in all settings, the probability that it is refuted is therefore at most
 """
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
-from belated.episode import Floats
 from belated.papers.howson2021.evidence import Evidence
-from belated.papers.statistics import (
-    Interval,
-    discoveries,
-    mean_interval,
-    p_value_above,
-    p_value_below,
-)
+from belated.papers.statistics import Interval, PValues, discoveries
 
 FALSE_DISCOVERY_RATE: Final = 0.025
 """Maximum false discovery rate over the settings of a claim, in each of the two directions.
@@ -34,9 +27,8 @@ A claim that is tested in a single setting is confirmed if the 95 % confidence i
 opposite of the claim, and refuted if the interval excludes the claim.
 """
 
-Number = int | float | str | Interval
-Numbers = tuple[tuple[str, Number], ...]
-"""Results of a test, as pairs of a label and a value."""
+Numbers = dict[str, Any]
+"""Results of a test: map from labels to values, each a number, a text or an `Interval`."""
 
 Answer = Literal["confirmed", "refuted", "not resolved", "says nothing", "not tested"]
 """Verdict on a claim, in one setting or over all settings.
@@ -44,69 +36,6 @@ Answer = Literal["confirmed", "refuted", "not resolved", "says nothing", "not te
 "says nothing" means that the claim cannot fail in the setting. An example is a bound that is above
 the largest possible value. "not tested" means that no setting has the runs that the test needs.
 """
-
-
-class PValues(NamedTuple):
-    """P-values of the two tests of a claim in one setting."""
-
-    confirm: float
-    """P-value of the hypothesis that the claim is false."""
-    refute: float
-    """P-value of the hypothesis that the claim is true."""
-
-
-def is_above(interval: Interval, bound: float, seeds: int) -> PValues:
-    """Return the p-values of the claim that a value is above `bound`.
-
-    `interval` is the confidence interval of the value, computed from `seeds` seeds.
-    """
-    return PValues(p_value_above(interval, bound, seeds), p_value_below(interval, bound, seeds))
-
-
-def is_below(interval: Interval, bound: float, seeds: int) -> PValues:
-    """Return the p-values of the claim that a value is below `bound`.
-
-    `interval` is the confidence interval of the value, computed from `seeds` seeds.
-    """
-    return PValues(*reversed(is_above(interval, bound, seeds)))
-
-
-def is_within(interval: Interval, margin: float, seeds: int) -> PValues:
-    """Return the p-values of the claim that a value is between -`margin` and `margin`.
-
-    This is an equivalence test. `interval` is the confidence interval of the value, computed from
-    `seeds` seeds.
-    """
-    return all_hold([is_above(interval, -margin, seeds), is_below(interval, margin, seeds)])
-
-
-def all_hold(tests: Iterable[PValues]) -> PValues:
-    """Return the p-values of the claim that several claims all hold.
-
-    `tests` contains the p-values of each of these claims. The joint claim is confirmed if every
-    single claim is confirmed. It is refuted if any single claim is refuted, with Bonferroni's
-    correction.
-    """
-    confirm, refute = zip(*tests, strict=True)
-    return PValues(max(confirm), min(1.0, len(refute) * min(refute)))
-
-
-def all_positive(columns: Iterable[Floats]) -> PValues:
-    """Return the p-values of the claim that the means of several values are all above 0.
-
-    Each of `columns` has one entry per seed.
-    """
-    return all_hold(is_above(mean_interval(column), 0, column.size) for column in columns)
-
-
-def any_holds(tests: Iterable[PValues]) -> PValues:
-    """Return the p-values of the claim that at least one of several claims holds.
-
-    `tests` contains the p-values of each of these claims. The joint claim is confirmed if any
-    single claim is confirmed, with Bonferroni's correction. It is refuted if every single claim is
-    refuted.
-    """
-    return PValues(*reversed(all_hold(PValues(*reversed(test)) for test in tests)))
 
 
 class Tested(NamedTuple):
@@ -166,11 +95,11 @@ def average_numbers(details: Sequence[Detail]) -> Numbers:
     """
     values: dict[str, list[float]] = {}
     for detail in details:
-        for label, number in detail.numbers:
+        for label, number in detail.numbers.items():
             value = number.estimate if isinstance(number, Interval) else number
             if not isinstance(value, str):
-                values.setdefault(label, []).append(float(value))
-    return tuple((f"{label}, on average", fmean(found)) for label, found in values.items())
+                values.setdefault(f"{label}, on average", []).append(float(value))
+    return {label: fmean(found) for label, found in values.items()}
 
 
 def claim(
@@ -213,7 +142,7 @@ def claim(
             answers = [detail.verdict for detail in details]
             verdict = judge_claim(answers, existential=existential)
             outcome = format_outcome(verdict, answers)
-            numbers = summary(details) if details else ()
+            numbers = summary(details) if details else {}
             return Verdict(name, text, where, rule, verdict, outcome, numbers, details)
 
         CLAIMS.append(judge)
@@ -228,10 +157,8 @@ def judge_settings(tested: Sequence[Tested]) -> tuple[Detail, ...]:
     `tested` contains the p-values of the claim in each setting.
     """
     p_values = [one.test for one in tested if one.test is not None]
-    confirmed, refuted = (
-        iter(discoveries([test[side] for test in p_values], FALSE_DISCOVERY_RATE))
-        for side in (0, 1)
-    )
+    sides = zip(*p_values, strict=True) if p_values else ((), ())
+    confirmed, refuted = (iter(discoveries(side, FALSE_DISCOVERY_RATE)) for side in sides)
     details = []
     for one in tested:
         verdict: Answer = "says nothing"
@@ -265,18 +192,11 @@ def format_outcome(verdict: Answer, answers: Sequence[Answer]) -> str:
     """
     trivial = answers.count("says nothing")
     tested = len(answers) - trivial
-    texts = []
+    text: str = verdict
     if tested and answers.count(verdict) == tested:
-        texts.append(f"{verdict} in all {tested} settings" if tested > 1 else verdict)
+        text = f"{verdict} in all {tested} settings" if tested > 1 else verdict
     elif tested:
-        parts = (
-            f"{kind} in {answers.count(kind)}"
-            for kind in ("confirmed", "refuted", "not resolved")
-            if kind in answers
-        )
-        texts.append(f"{verdict}: {', '.join(parts)} of {tested} settings")
-    else:
-        texts.append(verdict)
-    if trivial:
-        texts.append(f"says nothing in {trivial} of {len(answers)}")
-    return "; ".join(texts)
+        kinds = ("confirmed", "refuted", "not resolved")
+        counts = [f"{kind} in {answers.count(kind)}" for kind in kinds if kind in answers]
+        text = f"{verdict}: {', '.join(counts)} of {tested} settings"
+    return text + (f"; says nothing in {trivial} of {len(answers)}" if trivial else "")
