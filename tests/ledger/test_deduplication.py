@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from belated.ledger import Ledger
-from belated.ledger.events import (
+from belated.ledger import (
     AlreadyRecorded,
     Conflict,
     Corrected,
     Feedback,
     Invalid,
+    Ledger,
     NotFound,
     Recorded,
 )

@@ -7,7 +7,6 @@ import sqlalchemy as sa
 
 import ledger_samples as samples
 from belated.ledger import AlreadyRecorded, Feedback, Ledger, Recorded
-from belated.ledger.ledger import RECORDERS
 from processes import Program
 
 WRITER = """
@@ -89,15 +88,15 @@ def test_a_batch_is_one_commit(ledger: Ledger) -> None:
 def test_a_batch_that_fails_leaves_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     ids = samples.opened(ledger, samples.defined(ledger), 2)
     before = list(ledger.events())
-    record = RECORDERS[Feedback]
+    record = Feedback.record
 
-    def failing(batch, given):
+    def failing(given, batch):
         batch.flush()
         if given.episode == ids[1]:
             raise MemoryError("no more")
-        return record(batch, given)
+        return record(given, batch)
 
-    monkeypatch.setitem(RECORDERS, Feedback, failing)
+    monkeypatch.setattr(Feedback, "record", failing)
     events = [Feedback("nobody", {}), *(Feedback(id, samples.whole()) for id in ids)]
     with pytest.raises(MemoryError):
         ledger.append(events)

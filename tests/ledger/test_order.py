@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.ledger.events import AlreadyRecorded, Conflict, Event, Feedback, Recorded
+from belated.ledger.events import AlreadyRecorded, Conflict, Event, Recorded
+from belated.ledger.kinds import Feedback
 from ledger_samples import (
     at,
     defined,

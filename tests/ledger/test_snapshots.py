@@ -6,7 +6,7 @@ import pytest
 import sqlalchemy as sa
 
 from belated.ledger import Ledger
-from belated.ledger.events import Corrected
+from belated.ledger.kinds import Corrected
 from ledger_samples import defined, one, opened, seq, tell, whole
 
 

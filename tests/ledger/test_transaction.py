@@ -8,7 +8,7 @@ import sqlalchemy as sa
 import ledger_samples as samples
 from belated.ledger import Feedback, Ledger, transaction
 from belated.ledger.events import EPISODE_QUERIES
-from belated.ledger.kinds import KINDS
+from belated.ledger.kinds import Tick
 from belated.ledger.problems import ProblemCache
 from belated.ledger.schema import policies, problems
 from belated.ledger.transaction import Transaction, insert_rows
@@ -71,8 +71,8 @@ def test_a_commit_that_fails_records_nothing_and_the_next_one_succeeds(ledger: L
 
     def record_again() -> None:
         with ledger.store.appending() as (connection, last):
-            failing = Transaction(connection, ProblemCache(), KINDS, last=last, at=0)
-            failing.add_event("tick", "{}", problem=known.id)
+            failing = Transaction(connection, ProblemCache(), last=last, at=0)
+            failing.add_event(Tick(known.id), {"upto": 1}, problem=known.id)
             failing.add_row(problems, id=known.id, name=known.name, archived=None)  # exists
             failing.commit()
 

@@ -6,16 +6,17 @@ import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import Ledger, schema
-from belated.ledger.events import (
+from belated.ledger import (
     AlreadyRecorded,
     Corrected,
     DataWithdrawn,
     Feedback,
+    Ledger,
     NotFound,
     Opened,
     Recorded,
     Withdrawn,
+    schema,
 )
 from belated.ledger.store import SCRUB_TIMEOUT_MS, Store
 from ledger_samples import (

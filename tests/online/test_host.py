@@ -13,7 +13,8 @@ import sqlalchemy as sa
 from belated.learner.learner import Learner
 from belated.ledger import Corrected, Feedback, Ledger, Part
 from belated.ledger.databases import LOCK_TIMEOUT, describe_outage
-from belated.ledger.events import Exclusions, NewEvent, Tick
+from belated.ledger.events import Exclusions, NewEvent
+from belated.ledger.kinds import Tick
 from belated.ledger.policies import encode_policy
 from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold

@@ -81,7 +81,7 @@ def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
     if event.text is None:
         return None
     try:
-        KINDS[event.kind].check(event.body, spec)
+        KINDS[event.kind].check_body(event.body, spec)
     except Exception as error:  # content that is not JSON, or malformed in any other way
         return f"Event {event.seq} has invalid content. {error}"
     return None
@@ -190,7 +190,7 @@ def _rebuild(events: Iterator[Event], connection: sa.Connection) -> list[str]:
     """Let the tables of `connection` follow `events`; return a message for the first that fails."""
     faults: list[str] = []
     while page := list(islice(events, PAGE_SIZE)):
-        transaction = Transaction(connection, ProblemCache(), KINDS, last=0, at=0)
+        transaction = Transaction(connection, ProblemCache(), last=0, at=0)
         transaction.reload_episodes(sorted({e.episode for e in page if isinstance(e.episode, str)}))
         for event in page:
             try:

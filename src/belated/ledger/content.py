@@ -26,7 +26,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from belated.factored_states import SEPARATOR
-from belated.ledger.feedback import Columns, PaddingStep, count_items
+from belated.ledger.columns import Columns, PaddingStep, count_items
 from belated.ledger.problems import ProblemSpec, describe_range
 from belated.padding import find_break, find_end, find_move, find_reward
 
@@ -103,17 +103,6 @@ def parse_content(content: object, spec: ProblemSpec, *, received: bool = False)
     raise ContentError(
         None, "content must have states and actions, or steps, or a path, or rewards."
     )
-
-
-def parse_correction(content: object, spec: ProblemSpec) -> Columns:
-    """Return the columns of the content of a correction, a whole episode.
-
-    Raises ContentError if `content` is not a valid whole episode of the problem `spec`.
-    """
-    columns = parse_content(content, spec)
-    if columns.form != "whole":
-        raise ContentError(None, "A correction must be a whole episode, with states and actions.")
-    return columns
 
 
 def _parse_whole(content: Mapping[str, Any], spec: ProblemSpec) -> Columns:

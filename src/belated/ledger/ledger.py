@@ -1,48 +1,20 @@
 """Class `Ledger`, the append-only record of events in a database."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sized
-from typing import Any, Final, Self, get_args
+from collections.abc import Collection, Iterable, Iterator, Sized
+from typing import Self, get_args
 
 import sqlalchemy as sa
 
 from belated.check import check_seq, check_text, is_id, is_name
 from belated.episode import Policy
 from belated.ledger import audit, migrations, schema
-from belated.ledger.clients import (
-    IdempotencyKeys,
-    Quarantine,
-    Tokens,
-    load_keys,
-    record_response,
-    rewrite_quarantine,
-)
-from belated.ledger.events import (
-    Action,
-    Control,
-    Defined,
-    EpisodeRecord,
-    Event,
-    Kind,
-    NewEvent,
-    Opened,
-    Outcome,
-    Published,
-    StoredResponse,
-    Tick,
-    Withdrawn,
-    read_episodes,
-)
-from belated.ledger.kinds import KINDS
+from belated.ledger.clients import IdempotencyKeys, Quarantine, Tokens, rewrite_quarantine
+from belated.ledger.events import EpisodeRecord, Event, Kind, NewEvent, Outcome, read_episodes
+from belated.ledger.kinds import Action, Control, Defined, Opened, Published, Tick, Withdrawn
 from belated.ledger.policies import Policies, Snapshots
 from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
 from belated.ledger.store import Clock, Store, now, read_pages
 from belated.ledger.transaction import Transaction
-
-RECORDERS: Final[dict[type, Callable[[Transaction, Any], Outcome]]] = {
-    **{kind.new: kind.record for kind in KINDS.values()},
-    StoredResponse: record_response,
-}
-"""Map from the type of a new event to the function that records it and returns the outcome."""
 
 
 class Ledger:
@@ -135,16 +107,13 @@ class Ledger:
             if not given:
                 return []
             for event in given:
-                if type(event) not in RECORDERS:
+                if not isinstance(event, NewEvent):
                     raise TypeError(
                         f"An event must be one of belated.ledger's kinds, got {event!r}."
                     )
-            at = self.store.now()
-            transaction = Transaction(connection, self._problems, KINDS, last=last, at=at)
+            transaction = Transaction(connection, self._problems, last=last, at=self.store.now())
             transaction.load_episodes(given)
-            if any(type(event) is StoredResponse for event in given):
-                load_keys(transaction, given)
-            outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
+            outcomes = [event.record(transaction) for event in given]
             if transaction.has_deleted_rejected:
                 rewrite_quarantine(connection)
             transaction.commit()

@@ -10,7 +10,8 @@ from starlette.convertors import PathConvertor, register_url_convertor
 from belated.client.policies import step_uniform
 from belated.client.wire import Decision, Episode, Receipt, Withdrawal
 from belated.ledger.content import ContentError, parse_index
-from belated.ledger.events import NotFound, Opened, Outcome, Recorded, Withdrawn
+from belated.ledger.events import NotFound, Outcome, Recorded
+from belated.ledger.kinds import Opened, Withdrawn
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.bodies import check_outcome, outcome_response, parse_time, read_body, respond
 from belated.service.errors import ApiError, error_responses, invalid_value, unavailable

@@ -11,7 +11,8 @@ from starlette.exceptions import HTTPException
 from belated.check import is_id
 from belated.client.wire import LineResult, Receipt
 from belated.ledger.clients import RejectedRequest
-from belated.ledger.events import Corrected, Feedback, Invalid, Lost
+from belated.ledger.events import Invalid
+from belated.ledger.kinds import Corrected, Feedback, Lost
 from belated.ledger.problems import Problem
 from belated.service.auth import AuthorizedRoute, require_scope
 from belated.service.bodies import (

@@ -9,7 +9,8 @@ from fastapi.responses import JSONResponse
 
 from belated.client.wire import Receipt, ServingState
 from belated.episode import Policy
-from belated.ledger.events import Action, Control, Defined, Published, Recorded
+from belated.ledger.events import Recorded
+from belated.ledger.kinds import Action, Control, Defined, Published
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Problem as LedgerProblem
 from belated.ledger.problems import ProblemSpec
