@@ -66,7 +66,7 @@ def test_a_new_file_that_another_holds_is_waited_for(tmp_path: Path) -> None:
 def test_a_new_file_that_another_does_not_let_go_gets_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.ledger.databases.LOCK_TIMEOUT_MS", 1)
+    monkeypatch.setattr("belated.ledger.store.LOCK_TIMEOUT_MS", 1)
     with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ConnectionError, match=r"cannot be opened: database is locked\.$"):

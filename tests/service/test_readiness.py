@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 
-from belated.ledger.databases import OutageLog
+from belated.ledger.outages import OutageLog
 from belated.service.operations.readiness import WriteProbe
 
 

@@ -19,7 +19,6 @@ from belated.episode import Floats, Shape
 from belated.factored_states import States
 from belated.ledger import schema
 from belated.ledger.schema import canonical, digest
-from belated.ledger.store import is_undecodable
 from belated.options import Late
 from belated.reward_map import Affine
 
@@ -515,18 +514,15 @@ class ProblemCache:
             events = schema.events.c
             query = sa.select(events.body, events.sha)
             query = query.where(events.seq == id, events.kind == "defined")
+            row = connection.execute(query).first()
+            if row is None:
+                return None
             try:
-                row = connection.execute(query).first()
-                if row is None:
-                    return None
                 if digest(row.body) != row.sha:
                     raise ValueError("digest mismatch")
                 self._known[id] = Problem(id, ProblemSpec.of(json.loads(row.body)))
-            except (ValueError, TypeError, AttributeError, sa.exc.OperationalError) as error:
-                if isinstance(error, sa.exc.OperationalError) and not is_undecodable(error):
-                    raise
-                undecodable = isinstance(error, sa.exc.OperationalError)
-                reason = "a text is not valid UTF-8" if undecodable else str(error).rstrip(".")
+            except (ValueError, TypeError, AttributeError) as error:
+                reason = str(error).rstrip(".")
                 self.damaged[id] = f"Event {id}, which defines a problem, is damaged: {reason}."
                 raise ValueError(self.damaged[id]) from None
         return self._known[id]

@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, Self, TypeVar
 
-from belated.ledger.databases import LOCK_TIMEOUT, OutageLog, describe_outage
 from belated.ledger.kinds import Tick
 from belated.ledger.ledger import Ledger
+from belated.ledger.outages import LOCK_TIMEOUT, OutageLog, describe_outage
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES

@@ -10,8 +10,7 @@ from typing import Final, Protocol
 import filelock
 import sqlalchemy as sa
 
-from belated.ledger.databases import is_in_memory
-from belated.ledger.store import Store
+from belated.ledger.store import Store, is_in_memory
 
 PLANNER_LOCK_ID: Final = int.from_bytes(b"planner", "big")
 """Id of the PostgreSQL advisory lock that the planning host holds."""

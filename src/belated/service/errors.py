@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
 from belated.client.wire import Error
-from belated.ledger.databases import describe_outage
+from belated.ledger.outages import describe_outage
 
 LOG: Final = logging.getLogger("belated.service")
 

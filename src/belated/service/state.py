@@ -10,9 +10,9 @@ from typing import Final, TypeVar
 from fastapi import Request
 
 from belated.ledger.clients import Token
-from belated.ledger.databases import OutageLog
 from belated.ledger.events import NewEvent, Outcome
 from belated.ledger.ledger import Ledger
+from belated.ledger.outages import OutageLog
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
 from belated.online.host import Failure, Host

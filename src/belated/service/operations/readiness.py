@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from belated.ledger.databases import DISK_FULL, OutageLog, describe_outage
+from belated.ledger.outages import DISK_FULL, OutageLog, describe_outage
 from belated.online.host import Host
 from belated.service.caches import SingleFlightCache
 
