@@ -71,9 +71,10 @@ def test_the_tables_are_compared_on_any_database(ledger: Ledger) -> None:
     assert fault.startswith("The table claims differs from the events: the first row that differs")
 
 
-@pytest.mark.parametrize("table", DERIVED, ids=[table.name for table in DERIVED])
-def test_a_change_of_any_derived_column_is_found(played: History, table: sa.Table) -> None:
-    columns = DERIVED[table]
+@pytest.mark.parametrize("name", ["problems", "episodes", "claims", "policies"])
+def test_a_change_of_any_derived_column_is_found(played: History, name: str) -> None:
+    table = schema.metadata.tables[name]
+    columns = [column.key for column in DERIVED[table]]
     key = next(iter(table.primary_key))
     with played.ledger.store.reading() as connection:
         last = connection.scalar(sa.select(sa.func.max(key)))
@@ -126,23 +127,29 @@ def test_what_was_not_redacted_or_need_not_have_been_is_told(played: History) ->
     of = schema.events
     gone, here = (seq_of(played, played.episodes[n], "feedback") for n in (2, 3))
     tamper(played, sa.update(of).where(of.c.seq == gone).values(redacted=False))
-    sentence = f"Event {gone} belongs to a withdrawn episode, but is not redacted."
-    assert check_tables(played.ledger.store) == [sentence]
+    assert check_tables(played.ledger.store) == [differs("events", seq=gone, redacted=True)]
     tamper(
         played,
         sa.update(of).where(of.c.seq == gone).values(redacted=True),
         sa.update(of).where(of.c.seq == here).values(redacted=True),
     )
-    sentence = f"Event {here} is redacted, but its episode was not withdrawn."
-    assert check_tables(played.ledger.store) == [sentence]
+    assert check_tables(played.ledger.store) == [differs("events", seq=here, redacted=False)]
+
+
+def differs(table: str, **expected: Any) -> str:
+    """Return the message about a row whose last value is not as expected."""
+    *_, last = expected
+    found = expected | {last: not expected[last]}
+    return (
+        f"The table {table} differs from the events: the first row that differs must be "
+        f"{json.dumps(expected)}, got {json.dumps(found)}."
+    )
 
 
 def test_a_subject_of_a_withdrawn_episode_is_told(played: History) -> None:
     of, seq = schema.subjects, seq_of(played, played.episodes[2], "opened")
     tamper(played, sa.update(of).where(of.c.episode == seq).values(subject="Ann"))
-    assert check_tables(played.ledger.store) == [
-        f"Event {seq} opens a withdrawn episode, but its subject is still stored."
-    ]
+    assert check_tables(played.ledger.store) == [differs("subjects", episode=seq, withdrawn=True)]
 
 
 def test_events_that_the_tables_cannot_follow_are_told(played: History) -> None:
