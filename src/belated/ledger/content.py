@@ -21,7 +21,7 @@ reward; they are dropped.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -52,6 +52,11 @@ class ContentError(ValueError):
     def __init__(self, field: str | None, message: str) -> None:
         super().__init__(message)
         self.field = field
+
+
+def _unexpected(field: str, expected: str, got: object) -> ContentError:
+    """Return the error that the value `got` of a field is not as expected."""
+    return ContentError(field, f"{field} {expected}, got {shorten(got)}.")
 
 
 class UnusableContent(NamedTuple):
@@ -125,33 +130,44 @@ def _parse_path(
 
     `prefix` precedes the names of the fields in error messages.
     """
-    path: list[list[int]] = []
-    steps = _count_steps(content.get("actions"), spec)
-    for name, count, numbers, factors in (
-        ("states", steps + 1, spec.state_numbers, spec.factors),
-        ("actions", steps, spec.action_numbers, None),
-    ):
-        field = f"{prefix}{name}"
-        try:
-            values = _parse_list(field, content.get(name), count)
-        except ContentError:
-            if spec.terminal is not None:
-                _check_lengths(content, prefix)
-            raise
-        limit = len(numbers)
-        path.append(
-            [
-                # fast path for valid indices, without formatting the name of the field
-                value
-                if type(value) is int and 0 <= value < limit
-                else parse_index(f"{field}[{i}]", value, numbers, factors)
-                for i, value in enumerate(values)
-            ]
-        )
-    states, actions = path
-    if spec.shape.is_restricted:
-        return _trim_path(states, actions, prefix, spec)
-    return states, actions
+    states, actions = content.get("states"), content.get("actions")
+    steps = spec.horizon
+    if spec.terminal is not None and isinstance(actions, Sized):
+        steps = min(len(actions), spec.horizon)
+        if (
+            isinstance(actions, list)
+            and isinstance(states, list)
+            and len(states) != len(actions) + 1
+        ):
+            raise ContentError(
+                None,
+                f"{prefix}states must have one item more than {prefix}actions, got "
+                f"{count_items(len(states), 'state')} and {count_items(len(actions), 'action')}.",
+            )
+    names = spec.state_numbers, spec.factors
+    path = (
+        _parse_indices(f"{prefix}states", states, steps + 1, *names),
+        _parse_indices(f"{prefix}actions", actions, steps, spec.action_numbers, None),
+    )
+    return _trim_path(*path, prefix, spec) if spec.shape.is_restricted else path
+
+
+def _parse_indices(
+    field: str,
+    values: Any,
+    count: int,
+    numbers: Mapping[str, int],
+    factors: Mapping[str, Sequence[str]] | None,
+) -> list[int]:
+    """Return the indices of a list of `count` states or actions; see `parse_index`."""
+    limit = len(numbers)
+    return [
+        # fast path for valid indices, without formatting the name of the field
+        value
+        if type(value) is int and 0 <= value < limit
+        else parse_index(f"{field}[{i}]", value, numbers, factors)
+        for i, value in enumerate(_parse_list(field, values, count))
+    ]
 
 
 def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Columns:
@@ -166,7 +182,7 @@ def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Co
     if "path" in content:
         path = content["path"]
         if not isinstance(path, Mapping):
-            raise ContentError("path", f"path must be an object, got {shorten(path)}.")
+            raise _unexpected("path", "must be an object", path)
         _check_fields(path, "states", "actions", within="path")
         states, actions = _parse_path(path, "path.", spec)
         columns, end = Columns.of_path("path", states, actions), len(actions)
@@ -182,11 +198,8 @@ def _parse_rewards(rewards: object, spec: ProblemSpec, end: int) -> dict[int, fl
     """
     horizon = spec.horizon
     if not isinstance(rewards, Mapping) or not rewards:
-        raise ContentError(
-            "rewards",
-            'rewards must be an object with at least one reward by step, such as {"0": 0.5}, '
-            f"got {shorten(rewards)}.",
-        )
+        expected = 'must be an object with at least one reward by step, such as {"0": 0.5}'
+        raise _unexpected("rewards", expected, rewards)
     by_step: dict[int, float] = {}
     for key, value in rewards.items():
         # the length is limited, since Python refuses to convert texts of thousands of digits
@@ -210,9 +223,7 @@ def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns
     steps are not valid.
     """
     if not isinstance(steps, list | tuple) or not steps:
-        raise ContentError(
-            "steps", f"steps must be a list of at least one step, got {shorten(steps)}."
-        )
+        raise _unexpected("steps", "must be a list of at least one step", steps)
     rows: dict[int, tuple[Any, ...]] = {}
     places: dict[int, str] = {}  # path of each step in the request, by number of the step
     padding: list[PaddingStep] = []
@@ -239,12 +250,9 @@ def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns
         return columns
     before = find_break(columns.known_states())
     if before is not None:
-        field, expected = f"{places[before + 1]}.state", rows[before][2]
-        raise ContentError(
-            field,
-            f"{field} must be {spec.states[expected]!r}, the next_state of step "
-            f"{before}, got {spec.states[rows[before + 1][0]]!r}.",
-        )
+        expected = f"must be {spec.states[rows[before][2]]!r}, the next_state of step {before}"
+        field, got = f"{places[before + 1]}.state", spec.states[rows[before + 1][0]]
+        raise _unexpected(field, expected, got)
     for where, step, state in padding:
         field = f"{where}.state"
         if step == 0 or (columns.steps and step <= columns.steps[-1]):
@@ -265,22 +273,15 @@ def _parse_step(where: str, step: object, spec: ProblemSpec) -> tuple[Any, ...]:
     padding. `where` is the path of the step in the feedback, such as "steps[0]".
     """
     if not isinstance(step, Mapping):
-        raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
+        raise _unexpected(where, "must be an object", step)
     _check_fields(step, "step", "state", "action", "next_state", "reward", within=where)
     number, horizon = step.get("step"), spec.horizon
     if type(number) is not int or not 0 <= number < horizon:
-        raise ContentError(
-            f"{where}.step",
-            f"{where}.step must lie in 0 .. {horizon - 1}, got {shorten(number)}.",
-        )
-    state, action, next_state = (
-        parse_index(f"{where}.{name}", step.get(name), numbers, factors)
-        for name, numbers, factors in (
-            ("state", spec.state_numbers, spec.factors),
-            ("action", spec.action_numbers, None),
-            ("next_state", spec.state_numbers, spec.factors),
-        )
-    )
+        raise _unexpected(f"{where}.step", f"must lie in 0 .. {horizon - 1}", number)
+    names = spec.state_numbers, spec.factors
+    state = parse_index(f"{where}.state", step.get("state"), *names)
+    action = parse_index(f"{where}.action", step.get("action"), spec.action_numbers)
+    next_state = parse_index(f"{where}.next_state", step.get("next_state"), *names)
     reward = step.get("reward")
     if spec.shape.is_terminal[state]:
         _check_stays(where, state, next_state, spec)
@@ -292,33 +293,6 @@ def _parse_step(where: str, step: object, spec: ProblemSpec) -> tuple[Any, ...]:
     else:
         reward = _parse_reward(f"{where}.reward", None, reward, spec)
     return number, state, action, next_state, reward
-
-
-def _count_steps(actions: Any, spec: ProblemSpec) -> int:
-    """Return the number of steps that the lists of a whole episode or of a path must describe.
-
-    The lists of actions and rewards must have this length, and the list of states one item more. It
-    is the horizon or, if the problem has terminal states, the length of the list `actions`, but at
-    most the horizon.
-    """
-    if spec.terminal is None or not hasattr(actions, "__len__"):
-        return spec.horizon
-    return min(len(actions), spec.horizon)
-
-
-def _check_lengths(content: Mapping[str, Any], prefix: str) -> None:
-    """Raise ContentError if `content` does not have exactly one state more than actions.
-
-    Use this check if the problem has terminal states, so that episodes have different numbers of
-    steps. `prefix` precedes the names of the fields in the error message.
-    """
-    states, actions = content.get("states"), content.get("actions")
-    if isinstance(states, list) and isinstance(actions, list) and len(states) != len(actions) + 1:
-        raise ContentError(
-            None,
-            f"{prefix}states must have one item more than {prefix}actions, got "
-            f"{count_items(len(states), 'state')} and {count_items(len(actions), 'action')}.",
-        )
 
 
 def _trim_path(
@@ -340,10 +314,7 @@ def _trim_path(
             )
         end = len(actions)
     if end == 0:
-        raise ContentError(
-            f"{prefix}states[0]",
-            f"{prefix}states[0] must not be a terminal state, got {names[states[0]]!r}.",
-        )
+        raise _unexpected(f"{prefix}states[0]", "must not be a terminal state", names[states[0]])
     moved = find_move(states, end)
     if moved is not None:
         _check_stays(f"{prefix}states[{moved}]", states[end], states[moved], spec)
@@ -392,11 +363,8 @@ def parse_index(
     found = numbers.get(value) if type(value) is str else value
     if type(found) is int and 0 <= found < len(numbers):
         return found
-    raise ContentError(
-        field,
-        f"{field} must be one of {_list_names(numbers)}, or in 0 .. {len(numbers) - 1}, "
-        f"got {shorten(value)}.",
-    )
+    expected = f"must be one of {_list_names(numbers)}, or in 0 .. {len(numbers) - 1}"
+    raise _unexpected(field, expected, value)
 
 
 def _check_factors(
@@ -419,10 +387,8 @@ def _check_factors(
                 field, f"{field} needs the factor {name!r}, one of {_list_names(known)}."
             )
         if str(value[name]) not in known:
-            where = f"{field}.{name}"
-            raise ContentError(
-                where, f"{where} must be one of {_list_names(known)}, got {shorten(value[name])}."
-            )
+            expected = f"must be one of {_list_names(known)}"
+            raise _unexpected(f"{field}.{name}", expected, value[name])
 
 
 def _list_names(names: Iterable[str]) -> str:
@@ -442,11 +408,8 @@ def _check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> No
     message.
     """
     if state != terminal:
-        raise ContentError(
-            field,
-            f"{field} must stay in {spec.states[terminal]!r}, the terminal state that the episode "
-            f"has reached, got {spec.states[state]!r}.",
-        )
+        ended = f"{spec.states[terminal]!r}, the terminal state that the episode has reached"
+        raise _unexpected(field, f"must stay in {ended}", spec.states[state])
 
 
 def _check_no_rewards(field: str, rewards: Mapping[int, object], end: int) -> None:
@@ -461,11 +424,8 @@ def _check_no_rewards(field: str, rewards: Mapping[int, object], end: int) -> No
 
 def _check_no_reward(field: str, reward: object) -> None:
     if reward is not None and reward != 0:
-        raise ContentError(
-            field,
-            f"{field} must be 0 after the episode has reached a terminal state, "
-            f"got {shorten(reward)}.",
-        )
+        expected = "must be 0 after the episode has reached a terminal state"
+        raise _unexpected(field, expected, reward)
 
 
 def _check_allowed(field: str, step: int, state: int, action: int, spec: ProblemSpec) -> None:
@@ -483,11 +443,8 @@ def _check_allowed(field: str, step: int, state: int, action: int, spec: Problem
     allowed = spec.shape.allowed
     if allowed is not None and not allowed[step, state, action]:
         names = ", ".join(spec.actions[a] for a in allowed[step, state].nonzero()[0])
-        raise ContentError(
-            field,
-            f"{field} must be allowed in state {spec.states[state]!r} at step {step} ({names}), "
-            f"got {spec.actions[action]!r}.",
-        )
+        expected = f"must be allowed in state {spec.states[state]!r} at step {step} ({names})"
+        raise _unexpected(field, expected, spec.actions[action])
 
 
 def _check_rewards_known(field: str, spec: ProblemSpec) -> None:
@@ -497,10 +454,8 @@ def _check_rewards_known(field: str, spec: ProblemSpec) -> None:
     error message.
     """
     if spec.rewards is None:
-        raise ContentError(
-            field,
-            f"{field} is missing; feedback must contain the rewards, since they are not known.",
-        )
+        reason = "is missing; feedback must contain the rewards, since they are not known."
+        raise ContentError(field, f"{field} {reason}")
 
 
 def _parse_list(field: str, values: Any, count: int) -> Any:
@@ -547,7 +502,7 @@ def _parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> f
         return value + 0.0
     where = field if i is None else f"{field}[{i}]"
     expected = describe_range(spec.reward_range) if is_number else "must be a number"
-    raise ContentError(where, f"{where} {expected}, got {shorten(value)}.")
+    raise _unexpected(where, expected, value)
 
 
 def _check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:
