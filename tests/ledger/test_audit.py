@@ -168,9 +168,11 @@ def test_a_missing_end_of_the_ledger_is_told(ledger: Ledger) -> None:
         connection.exec_driver_sql(drop)
         connection.exec_driver_sql(f"DELETE FROM events WHERE seq = {last.seq}")
     before = samples.at(ledger, last.seq - 1)
-    assert ledger.faults()[0] == (
-        f"The ledger must end with event {last.seq} and the digest {last.sha}, "
-        f"got event {before.seq} with the digest {before.sha}."
+    ends = ({"events": event.seq, "sha": event.sha} for event in (before, last))
+    expected, found = map(json.dumps, ends)
+    assert ledger.faults()[-1] == (
+        "The table ledger differs from the events: the first row that differs must be "
+        f"{expected}, got {found}."
     )
 
 

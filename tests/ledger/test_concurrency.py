@@ -91,7 +91,8 @@ def test_a_writer_that_waits_sees_what_was_committed_meanwhile(
         ids = samples.opened(ledger, problem, 3)
         samples.tell(ledger, ids[0], samples.whole())
         with ThreadPoolExecutor(1) as pool, Ledger.open(postgres_url) as other:
-            with other.store.appending() as (connection, last):
+            last = other.last
+            with other.store.writing() as connection:
                 sent = pool.submit(samples.tell, ledger, ids[1], samples.whole(1))
                 wait_for_writer(postgres_url)
                 values = {"seq": last + 1, "problem": problem}

@@ -70,8 +70,8 @@ def test_a_commit_that_fails_records_nothing_and_the_next_one_succeeds(ledger: L
     before = ledger.last
 
     def record_again() -> None:
-        with ledger.store.appending() as (connection, last):
-            failing = Transaction(connection, ProblemCache(), last=last, at=0)
+        with ledger.store.writing() as connection:
+            failing = Transaction(connection, ProblemCache(), last=before, at=0)
             failing.add_event(Tick(known.id), {"upto": 1}, problem=known.id)
             failing.add_row(problems, id=known.id, name=known.name, archived=None)  # exists
             failing.commit()

@@ -31,7 +31,6 @@ Kind = Literal[
     "published",
     "control",
 ]
-_DECODER: Final = json.JSONDecoder()
 
 
 class Event(NamedTuple):
@@ -59,11 +58,7 @@ class Event(NamedTuple):
     @property
     def body(self) -> Any:
         """Body of the event, parsed from its JSON text at each access; None if it is redacted."""
-        if self.text is None:
-            return None
-        # `decode` also searches for spaces around the value, which canonical JSON does not have
-        value, end = _DECODER.raw_decode(self.text)
-        return value if end == len(self.text) else _DECODER.decode(self.text)
+        return None if self.text is None else json.loads(self.text)
 
     @property
     def happened_at(self) -> int:

@@ -1,7 +1,7 @@
 """Class `Ledger`, the append-only record of events in a database."""
 
 from collections.abc import Collection, Iterable, Iterator, Sized
-from typing import Self, get_args
+from typing import Final, Self, get_args
 
 import sqlalchemy as sa
 
@@ -15,6 +15,8 @@ from belated.ledger.policies import Policies, Snapshots
 from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
 from belated.ledger.store import Clock, Store, now, read_pages
 from belated.ledger.transaction import Transaction
+
+_LAST_SEQ: Final = sa.select(sa.func.max(schema.events.c.seq))
 
 
 class Ledger:
@@ -102,7 +104,7 @@ class Ledger:
         """
         if isinstance(events, Sized) and not events:
             return []
-        with self.store.appending() as (connection, last):
+        with self.store.writing() as connection:
             given = list(events)
             if not given:
                 return []
@@ -111,10 +113,11 @@ class Ledger:
                     raise TypeError(
                         f"An event must be one of belated.ledger's kinds, got {event!r}."
                     )
+            last = connection.scalar(_LAST_SEQ) or 0
             transaction = Transaction(connection, self._problems, last=last, at=self.store.now())
             transaction.load_episodes(given)
             outcomes = [event.record(transaction) for event in given]
-            if transaction.has_deleted_rejected:
+            if transaction.redacted:
                 rewrite_quarantine(connection)
             transaction.commit()
         self.store.scrub(wait=transaction.redacted)
@@ -225,7 +228,7 @@ class Ledger:
     def last(self) -> int:
         """Sequence number of the last event; 0 if the ledger is empty."""
         with self.store.reading() as connection:
-            return connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
+            return connection.scalar(_LAST_SEQ) or 0
 
     def problem_ids(self) -> list[int]:
         """Return the ids of all problems, beginning with the problem that has the latest event."""
@@ -357,7 +360,6 @@ class Ledger:
         return [
             *audit.check_database(self.store),
             *audit.check_events(self.events()),
-            *audit.check_end(self.store),
             *audit.check_tables(self.store),
         ]
 

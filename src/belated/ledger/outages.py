@@ -113,18 +113,8 @@ class OutageLog:
             self._errors += 1
             self._failed_at = time.monotonic()
         if before != outage:
-            LOG.error(
-                "Store unavailable: %s failed: %s.",
-                self._operation,
-                outage,
-                extra={
-                    "event": "store_unavailable",
-                    "operation": self._operation,
-                    "reason": outage.reason,
-                    "code": outage.code,
-                    "since": format_time(self._since),
-                },
-            )
+            message = f"Store unavailable: {self._operation} failed: {outage}."
+            self._write(logging.ERROR, message, "store_unavailable", outage, code=outage.code)
 
     def succeeded(self) -> None:
         """Record that the operation succeeded, and log the end of an outage if there was one."""
@@ -134,20 +124,17 @@ class OutageLog:
             before, self._outage = self._outage, None
             seconds, errors = time.monotonic() - self._started, self._errors
         if before is not None:
-            LOG.warning(
-                "Store available again: %s succeeded after %.1f s and %d errors.",
-                self._operation,
-                seconds,
-                errors,
-                extra={
-                    "event": "store_available",
-                    "operation": self._operation,
-                    "reason": before.reason,
-                    "since": format_time(self._since),
-                    "seconds": round(seconds, 3),
-                    "errors": errors,
-                },
+            message = (
+                f"Store available again: {self._operation} succeeded after {seconds:.1f} s and "
+                f"{errors} errors."
             )
+            facts = {"seconds": round(seconds, 3), "errors": errors}
+            self._write(logging.WARNING, message, "store_available", before, **facts)
+
+    def _write(self, level: int, message: str, event: str, outage: Outage, **facts: object) -> None:
+        known = {"operation": self._operation, "reason": outage.reason}
+        since = format_time(self._since)
+        LOG.log(level, message, extra={"event": event, **known, "since": since, **facts})
 
 
 def format_time(seconds: float) -> str:

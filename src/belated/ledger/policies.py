@@ -115,24 +115,18 @@ class Policies:
         self._store = store
         self._problems = problems
 
-    def versions(self, problem: int) -> list[Version]:
-        """Return all versions of the problem with id `problem`, oldest first."""
-        query = self._query(problem).order_by(schema.policies.c.version)
+    def versions(self, problem: int, *, limit: int | None = None) -> list[Version]:
+        """Return the newest `limit` versions, or all, of a problem with an id, oldest first."""
+        columns = schema.policies.c
+        query = sa.select(columns.version, columns.seq, columns.tick, columns.sha)
+        query = query.where(columns.problem == problem).order_by(columns.version.desc())
         with self._store.reading() as connection:
-            return [Version(*row) for row in connection.execute(query)]
+            rows = connection.execute(query.limit(limit)).all()
+        return [Version(*row) for row in reversed(rows)]
 
     def newest(self, problem: int) -> Version | None:
         """Return the newest version of the problem with id `problem`; None if there is none."""
-        query = self._query(problem).order_by(schema.policies.c.version.desc()).limit(1)
-        with self._store.reading() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else Version(*row)
-
-    @staticmethod
-    def _query(problem: int) -> sa.Select[Any]:
-        columns = schema.policies.c
-        query = sa.select(columns.version, columns.seq, columns.tick, columns.sha)
-        return query.where(columns.problem == problem)
+        return next(iter(self.versions(problem, limit=1)), None)
 
     def get(self, problem: int, version: int) -> Policy | None:
         """Return the policy published as `version` of the problem with id `problem`.
@@ -217,12 +211,11 @@ class Snapshots:
             if connection.execute(excluding.limit(1)).first() is not None:
                 return False
             mine = table.c.problem == problem
-            connection.execute(sa.delete(table).where(mine, table.c.seq == seq))
+            newest = sa.select(table.c.seq).where(mine, table.c.seq != seq)
+            kept = newest.order_by(table.c.seq.desc()).limit(SNAPSHOTS_PER_PROBLEM - 1)
+            connection.execute(sa.delete(table).where(mine, table.c.seq.not_in(kept)))
             row = {"problem": problem, "seq": seq, "at": self._store.now(), "data": data}
             connection.execute(sa.insert(table).values(**row, sha=sha256(data).hexdigest()))
-            newest_first = sa.select(table.c.seq).where(mine).order_by(table.c.seq.desc())
-            oldest = list(connection.scalars(newest_first.offset(SNAPSHOTS_PER_PROBLEM)))
-            connection.execute(sa.delete(table).where(mine, table.c.seq.in_(oldest)))
         return True
 
     def newest(self, problem: int, *, upto: int | None = None) -> Snapshot | None:

@@ -252,7 +252,6 @@ OUTAGES: Final = (
 
 _WRITES: Final = {"belated_writes": True}
 LOCK_STATEMENT: Final = f"SELECT pg_advisory_xact_lock({WRITER_LOCK_ID})"
-_LAST_SEQ: Final = "SELECT max(seq) FROM events"
 _PROBE: Final = sa.text(f"UPDATE {migrations.TABLE} SET version_num = version_num")
 
 
@@ -379,57 +378,25 @@ class Store:
 
         There is one write transaction at a time. It is committed to disk at the end of the `with`
         block, or rolled back if the block raises an exception. With `limited=False`, it may wait
-        and run for any time: the limits of connections do not apply.
+        and run for any time: the limits of connections do not apply. If another writer has stalled,
+        its session is ended after a timeout of the lock; the next attempt to write can succeed.
         """
-        with self._begin() as connection:
-            if self.on_postgres:
-                if not limited:
-                    connection.execute(REMOVE_LIMITS)
-                connection.exec_driver_sql(LOCK_STATEMENT)
-            yield connection
-
-    @contextmanager
-    def appending(self) -> Iterator[tuple[sa.Connection, int]]:
-        """Return a context manager that begins a write transaction to append events.
-
-        It returns the connection, and the sequence number of the last event, 0 if there is none.
-        Otherwise it is the same as `writing`. On PostgreSQL the lock and the number take one round
-        trip together, because other writers wait for this one from the moment it has the lock.
-        """
-        with self._begin() as connection:
-            lock = f"{LOCK_STATEMENT}; " if self.on_postgres else ""
-            cursor: Any = connection.exec_driver_sql(f"{lock}{_LAST_SEQ}").cursor
-            if self.on_postgres:
-                cursor.nextset()  # each statement sees what was committed before it began
-            [last] = cursor.fetchone()
-            yield connection, last or 0
-
-    @contextmanager
-    def _begin(self) -> Iterator[sa.Connection]:
-        """Return a context manager that begins a transaction and returns its connection.
-
-        On SQLite, but not on PostgreSQL, the transaction has the lock that serializes writers.
-        """
-        with self._write, self._ending_stalled_writer():
+        with self._write:
             self._check_open()
-            with (
-                self.writer.connect().execution_options(**_WRITES) as connection,
-                connection.begin(),
-            ):
-                yield connection
-
-    @contextmanager
-    def _ending_stalled_writer(self) -> Iterator[None]:
-        """Return a context manager that ends a stalled session after a timeout of its lock.
-
-        The exception is raised nevertheless; the next attempt to write can succeed.
-        """
-        try:
-            yield
-        except sa.exc.OperationalError as error:
-            if self.on_postgres and describe_outage(error).reason == LOCK_TIMEOUT:
-                end_stalled_writer(self.engine, WRITER_LOCK_ID)
-            raise
+            try:
+                with (
+                    self.writer.connect().execution_options(**_WRITES) as connection,
+                    connection.begin(),
+                ):
+                    if self.on_postgres:
+                        if not limited:
+                            connection.execute(REMOVE_LIMITS)
+                        connection.exec_driver_sql(LOCK_STATEMENT)
+                    yield connection
+            except sa.exc.OperationalError as error:
+                if self.on_postgres and describe_outage(error).reason == LOCK_TIMEOUT:
+                    end_stalled_writer(self.engine, WRITER_LOCK_ID)
+                raise
 
     def probe(self) -> None:
         """Check that the database can be written; raise an exception if it cannot.

@@ -76,8 +76,6 @@ class Transaction:
         """Sequence number of the last event, including events that are not yet inserted."""
         self.redacted = False
         """Whether data has been redacted in this transaction."""
-        self.has_deleted_rejected = False
-        """Whether rejected requests have been deleted from the quarantine in this transaction."""
         self.keys: dict[str, str] | None = None
         """Map from each idempotency key that was loaded or added to the digest of its request; None
         until the keys were loaded."""
@@ -99,7 +97,7 @@ class Transaction:
         self._events: dict[int, Event] = {}  # those loaded or added, by seq
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
         self._archived: dict[int, int | None] = {}
-        self._last_sha: str | None = None  # of the last new event
+        self.last_sha: str | None = None  # of the last new event
 
     def load_episodes(self, events: Collection[NewEvent]) -> None:
         """Load all episodes to which `events` refer in few queries."""
@@ -222,7 +220,7 @@ class Transaction:
         # a salt keeps redacted content from being guessed from its digest
         salt = os.urandom(SALT_BYTES) if new.is_personal else None
         text = canonical(body)
-        sha = self._last_sha = digest(text, salt or b"")
+        sha = self.last_sha = digest(text, salt or b"")
         problem = self.seq if problem is None else problem
         times = self.at, new.event_time
         event = Event(self.seq, problem, episode, new.kind, *times, text, salt, sha, redacted=False)
@@ -314,11 +312,11 @@ class Transaction:
         if self._claims:
             insert_rows(self.connection, schema.claims, list(self._claims.values()))
             self._claims = {}
-        if self._last_sha is not None:
+        if self.last_sha is not None:
             sign = "%s" if self.connection.dialect.name == "postgresql" else "?"
             statement = f"UPDATE ledger SET events = {sign}, sha = {sign}"
-            self.connection.exec_driver_sql(statement, (self.seq, self._last_sha))
-            self._last_sha = None
+            self.connection.exec_driver_sql(statement, (self.seq, self.last_sha))
+            self.last_sha = None
 
     def commit(self) -> None:
         """Insert all pending rows, and commit the transaction.

@@ -80,5 +80,4 @@ def _blank(transaction: Transaction, ids: Sequence[str], event: Event) -> None:
     transaction.execute(marked.values(withdrawn=event.seq, lost=None))
     transaction.execute(sa.delete(claims).where(claims.c.episode.in_(openings)))
     transaction.delete_snapshots(event.problem, since=min(openings, default=1))
-    deleted = transaction.execute(sa.delete(rejected).where(rejected.c.episode.in_(ids)))
-    transaction.has_deleted_rejected |= deleted.rowcount > 0
+    transaction.execute(sa.delete(rejected).where(rejected.c.episode.in_(ids)))
