@@ -103,7 +103,7 @@ def test_an_option_is_one_value_or_a_list_of_values() -> None:
             {**GIVEN, "reward_range": [0, float("inf")]},
             "reward_range must be [low, high] with finite numbers and low < high, got [0, inf].",
         ),
-        ({**GIVEN, "reward_range": [1]}, "reward_range must be a list of two numbers, got [1]."),
+        ({**GIVEN, "reward_range": [1]}, "reward_range must be [low, high] with finite numbers"),
         (
             {**GIVEN, "rewards": "much"},
             "rewards must be a rectangular table of numbers, got 'much'.",

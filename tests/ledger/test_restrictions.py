@@ -151,8 +151,8 @@ def test_the_columns_of_an_episode_are_those_of_its_text(content: Any, spec: Pro
         ),
         (
             {**SHORT, "actions": ["nothing"]},
-            None,
-            "states must have one item more than actions, got 3 states and 1 action.",
+            "states",
+            "states must be a list of 2 items, got 3 items.",
         ),
         (
             {"states": ["sold", "sold"], "actions": ["nothing"], "rewards": [0]},
@@ -252,26 +252,24 @@ SECOND_ALONE = step(1, "looks", "nothing", "thinks", 0)
     [
         (
             several(SECOND_ALONE, FIRST),
-            "steps[0].state",
-            "steps[0].state must be 'thinks', the next_state of step 0, got 'looks'.",
+            "steps",
+            "Step 0 leads to 'thinks', but step 1 begins in 'looks'.",
         ),
         (
             several(SECOND, GONE_AGAIN),
             "steps[1].state",
-            "steps[1].state must stay in 'sold', the terminal state that the episode has reached, "
-            "got 'gone'.",
+            "The episode has ended in 'sold' after 2 steps, which contradicts step 2 in 'gone'.",
         ),
         (
             several(SECOND, step(1, "sold", "nothing", "sold", 0)),
             "steps[1].state",
-            "steps[1].state must not be a terminal state at step 1, got 'sold'; an episode ends "
-            "when it reaches one.",
+            "The episode has ended in 'sold' after 2 steps, which contradicts step 1 in 'sold'.",
         ),
         (
             step(0, "sold", "nothing", "sold", 0),
             "steps[0].state",
-            "steps[0].state must not be a terminal state at step 0, got 'sold'; an episode ends "
-            "when it reaches one.",
+            "steps[0].state must not be a terminal state, got 'sold', because no step that reaches "
+            "it is recorded; send that step first, or in the same request.",
         ),
         (
             step(3, "gone", "nothing", "gone", 0),

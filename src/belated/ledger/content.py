@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple
 from belated.factored_states import SEPARATOR
 from belated.ledger.columns import Columns, PaddingStep, count_items
 from belated.ledger.problems import ProblemSpec, describe_range
-from belated.padding import find_break, find_end, find_move, find_reward
+from belated.padding import find_end, find_move, find_reward
 
 MAX_LISTED_NAMES: Final = 10
 """Maximum number of names of states or actions to list in an error message."""
@@ -70,7 +70,7 @@ class UnusableContent(NamedTuple):
     """The error message."""
 
 
-def parse_content(content: object, spec: ProblemSpec, *, received: bool = False) -> Columns:
+def parse_content(content: object, spec: ProblemSpec) -> Columns:
     """Validate the content of feedback, and convert it to columns.
 
     Parameters
@@ -79,15 +79,12 @@ def parse_content(content: object, spec: ProblemSpec, *, received: bool = False)
         Content of the feedback, as described in the module docstring.
     spec : ProblemSpec
         The problem.
-    received : bool
-        True if the content comes from a request, False if it is stored in the ledger. Steps in a
-        request must join: each one begins in the state to which the step before it leads. Early
-        versions recorded steps that do not.
 
     Returns
     -------
     Columns
-        The steps, without padding.
+        The steps. It is not checked whether they join, since early versions recorded steps that do
+        not.
 
     Raises
     ------
@@ -100,7 +97,7 @@ def parse_content(content: object, spec: ProblemSpec, *, received: bool = False)
         raise ContentError(None, f"content must be an object, got {shorten(content)}.")
     if "steps" in content:
         _check_fields(content, "steps")
-        return _parse_steps(content["steps"], spec, received=received)
+        return _parse_steps(content["steps"], spec)
     if "states" in content or "actions" in content:
         return _parse_whole(content, spec)
     if "path" in content or "rewards" in content:
@@ -134,16 +131,6 @@ def _parse_path(
     steps = spec.horizon
     if spec.terminal is not None and isinstance(actions, Sized):
         steps = min(len(actions), spec.horizon)
-        if (
-            isinstance(actions, list)
-            and isinstance(states, list)
-            and len(states) != len(actions) + 1
-        ):
-            raise ContentError(
-                None,
-                f"{prefix}states must have one item more than {prefix}actions, got "
-                f"{count_items(len(states), 'state')} and {count_items(len(actions), 'action')}.",
-            )
     names = spec.state_numbers, spec.factors
     path = (
         _parse_indices(f"{prefix}states", states, steps + 1, *names),
@@ -215,17 +202,14 @@ def _parse_rewards(rewards: object, spec: ProblemSpec, end: int) -> dict[int, fl
     return {step: by_step[step] for step in sorted(by_step)}
 
 
-def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns:
+def _parse_steps(steps: object, spec: ProblemSpec) -> Columns:
     """Return the columns of a list of steps, which may be in any order.
 
-    If `received` is True, the steps must join, and padding is kept in `Columns.padding` unless the
-    end of the episode is among the steps; padding is otherwise dropped. Raises ContentError if the
-    steps are not valid.
+    Padding is kept in `Columns.padding`. Raises ContentError if the steps are not valid.
     """
     if not isinstance(steps, list | tuple) or not steps:
         raise _unexpected("steps", "must be a list of at least one step", steps)
     rows: dict[int, tuple[Any, ...]] = {}
-    places: dict[int, str] = {}  # path of each step in the request, by number of the step
     padding: list[PaddingStep] = []
     for i, given in enumerate(steps):
         where = f"steps[{i}]"
@@ -233,7 +217,6 @@ def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns
         if spec.shape.is_terminal[row[0]]:
             padding.append(PaddingStep(where, step, row[0]))
             continue
-        places[step] = where
         if rows.setdefault(step, tuple(row)) != tuple(row):
             raise ContentError(
                 where, f"{where} is step {step} again with different content; send each step once."
@@ -246,24 +229,7 @@ def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns
             f"steps must end with step {end[0] - 1}, which reaches a terminal state, "
             f"got step {columns.steps[-1]}.",
         )
-    if not received:
-        return columns
-    before = find_break(columns.known_states())
-    if before is not None:
-        expected = f"must be {spec.states[rows[before][2]]!r}, the next_state of step {before}"
-        field, got = f"{places[before + 1]}.state", spec.states[rows[before + 1][0]]
-        raise _unexpected(field, expected, got)
-    for where, step, state in padding:
-        field = f"{where}.state"
-        if step == 0 or (columns.steps and step <= columns.steps[-1]):
-            raise ContentError(
-                field,
-                f"{field} must not be a terminal state at step {step}, "
-                f"got {spec.states[state]!r}; an episode ends when it reaches one.",
-            )
-        if end is not None:
-            _check_stays(field, end[1], state, spec)
-    return columns if end is not None else columns._replace(padding=tuple(padding))
+    return columns._replace(padding=tuple(padding))
 
 
 def _parse_step(where: str, step: object, spec: ProblemSpec) -> tuple[Any, ...]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from belated.ledger.clients import RejectedRequest, quarantine_request
-from belated.ledger.columns import Columns, Form, PaddingStep, Part, count_items
+from belated.ledger.columns import Columns, Form, Part, count_items
 from belated.ledger.content import ContentError, UnusableContent, parse_content
 from belated.ledger.events import (
     AlreadyRecorded,
@@ -96,7 +96,7 @@ def _compare_feedback(
 ) -> Columns | Outcome:
     """Return what is new in feedback; or AlreadyRecorded, also if a correction replaced it."""
     spec = transaction.spec(episode)
-    columns = parse_content(event.content, spec, received=True)
+    columns = parse_content(event.content, spec)
     found = find_new(columns, read_feedback(transaction, episode.feedback, spec), spec)
     if isinstance(found, Columns | AlreadyRecorded):
         return found
@@ -170,9 +170,11 @@ def find_new(
         if the episode has arrived in another form to which the feedback cannot be converted.
         Invalid if there is padding, but no end of the episode.
     """
-    rejected = _compare_padding(columns.padding, recorded, spec)
-    if rejected is not None or not recorded:
-        return rejected or columns
+    rejected = _compare_padding(columns, recorded, spec)
+    if rejected is not None:
+        return rejected
+    if not recorded:
+        return _find_gap(columns, recorded, spec) or columns
     last = max(seq for seq, _ in recorded)
     form, known_form = columns.form, recorded[0][1].form
     if not columns.steps:  # padding repeats what is known
@@ -207,8 +209,10 @@ def find_new(
     return _find_gap(rest, recorded, spec) or rest
 
 
-def _find_gap(rest: Columns, recorded: RecordedFeedback, spec: ProblemSpec) -> Conflict | None:
-    """Return a Conflict unless new steps join the recorded steps directly before and after them."""
+def _find_gap(
+    rest: Columns, recorded: RecordedFeedback, spec: ProblemSpec
+) -> Conflict | Invalid | None:
+    """Return an outcome unless new steps join each other and the recorded steps beside them."""
     if rest.form != "steps":
         return None
     seqs = {step: seq for seq, each in recorded for step in each.steps}
@@ -219,32 +223,30 @@ def _find_gap(rest: Columns, recorded: RecordedFeedback, spec: ProblemSpec) -> C
     before = find_break(steps, new)
     if before is None:
         return None
-    number = before if before in seqs else before + 1
-    return Conflict(
+    reason = (
         f"Step {before} leads to {spec.states[steps[before][1]]!r}, but step {before + 1} begins "
-        f"in {spec.states[steps[before + 1][0]]!r}; step {number} is recorded{REMEDY}",
-        seqs[number],
+        f"in {spec.states[steps[before + 1][0]]!r}"
     )
+    number = before if before in seqs else before + 1
+    if number not in seqs:
+        return Invalid(f"{reason}.", "steps")
+    return Conflict(f"{reason}; step {number} is recorded{REMEDY}", seqs[number])
 
 
 def _compare_padding(
-    padding: Sequence[PaddingStep], recorded: RecordedFeedback, spec: ProblemSpec
+    columns: Columns, recorded: RecordedFeedback, spec: ProblemSpec
 ) -> Invalid | Conflict | None:
-    """Compare padding with the recorded end of its episode.
+    """Compare the padding of `columns` with the end of the episode, there or in what is recorded.
 
-    Returns Invalid if no end is recorded, Conflict if the recorded end is in another state than the
-    padding or after a step of the padding, and None if the padding may follow the recorded end.
+    Returns Invalid if there is no end, Invalid or Conflict if the end is in another state than the
+    padding or after a step of the padding, and None if the padding may follow the end.
     """
-    ends = ((seq, columns.form, columns.end(spec)) for seq, columns in recorded)
-    seq, end = next(
-        (
-            (seq, end)
-            for seq, form, end in ends
-            if end is not None and (form == "whole" or end[0] < spec.horizon)
-        ),
-        (0, None),
-    )
-    for where, step, state in padding:
+    seq, end = 0, columns.end(spec)
+    for number, each in recorded:
+        found = each.end(spec)
+        if end is None and found is not None and (each.form == "whole" or found[0] < spec.horizon):
+            seq, end = number, found
+    for where, step, state in columns.padding:
         field, name = f"{where}.state", spec.states[state]
         if end is None:
             return Invalid(
@@ -253,12 +255,11 @@ def _compare_padding(
                 field,
             )
         if not is_padding_after(end, step, state):
-            return Conflict(
+            reason = (
                 f"The episode has ended in {spec.states[end[1]]!r} after "
                 f"{count_items(end[0], 'step')}, which contradicts step {step} in {name!r}"
-                f"{REMEDY}",
-                seq,
             )
+            return Conflict(f"{reason}{REMEDY}", seq) if seq else Invalid(f"{reason}.", field)
     return None
 
 

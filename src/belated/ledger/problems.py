@@ -26,23 +26,19 @@ AllowedNames: TypeAlias = dict[str, list[str]]
 """Map from the name of a state to the names of the actions that are allowed in it."""
 
 
-def check_range(value: object) -> tuple[float, float]:
+def check_range(value: Any) -> tuple[float, float]:
     """Return the range of rewards `value` as a pair of floats (low, high).
 
-    Raises TypeError or ValueError unless `value` is a list of two finite numbers, low < high.
+    Raises ValueError unless `value` is a list of two finite numbers, low < high.
     """
-    if (
-        not isinstance(value, Sequence)
-        or len(value) != 2
-        or not all(type(end) in (int, float) for end in value)
-    ):
-        raise TypeError(f"reward_range must be a list of two numbers, got {value!r}.")
-    low, high = (float(end) + 0.0 for end in value)
-    if not -math.inf < low < high < math.inf or not math.isfinite(high - low):
-        raise ValueError(
-            f"reward_range must be [low, high] with finite numbers and low < high, got {value!r}."
-        )
-    return low, high
+    is_pair = isinstance(value, Sequence) and len(value) == 2
+    if is_pair and all(type(end) in (int, float) for end in value):
+        low, high = (float(end) + 0.0 for end in value)
+        if low < high and math.isfinite(high - low):
+            return low, high
+    raise ValueError(
+        f"reward_range must be [low, high] with finite numbers and low < high, got {value!r}."
+    )
 
 
 def describe_range(reward_range: tuple[float, float] | None) -> str:
