@@ -9,9 +9,8 @@ import ledger_samples as samples
 from belated.ledger import Feedback, Ledger, transaction
 from belated.ledger.events import EPISODE_QUERIES
 from belated.ledger.kinds import Tick
-from belated.ledger.problems import ProblemCache
 from belated.ledger.schema import policies, problems
-from belated.ledger.transaction import Transaction, insert_rows
+from belated.ledger.transaction import ProblemCache, Transaction, insert_rows
 
 
 def test_a_few_episodes_are_looked_up_without_reading_whole_tables(ledger: Ledger) -> None:

@@ -19,10 +19,10 @@ from belated.ledger import schema
 from belated.ledger.events import Event
 from belated.ledger.kinds import KINDS
 from belated.ledger.policies import digest_policy
-from belated.ledger.problems import ProblemCache, ProblemSpec
+from belated.ledger.problems import ProblemSpec
 from belated.ledger.schema import digest
 from belated.ledger.store import PAGE_SIZE, Store
-from belated.ledger.transaction import Transaction, insert_rows
+from belated.ledger.transaction import ProblemCache, Transaction, insert_rows
 
 if TYPE_CHECKING:
     from belated.ledger.ledger import Ledger

@@ -8,8 +8,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from belated.ledger.clients import RejectedRequest, quarantine_request
-from belated.ledger.columns import Columns, Form, Part, count_items
-from belated.ledger.content import ContentError, UnusableContent, parse_content
+from belated.ledger.content import (
+    Columns,
+    ContentError,
+    Form,
+    Part,
+    UnusableContent,
+    count_items,
+    parse_content,
+)
 from belated.ledger.events import (
     AlreadyRecorded,
     Conflict,

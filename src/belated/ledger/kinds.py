@@ -13,8 +13,7 @@ import sqlalchemy as sa
 from belated.check import check_text
 from belated.episode import Policy
 from belated.ledger import schema
-from belated.ledger.columns import is_complete
-from belated.ledger.content import parse_content
+from belated.ledger.content import is_complete, parse_content
 from belated.ledger.events import (
     AlreadyRecorded,
     Conflict,

@@ -12,9 +12,9 @@ from belated.ledger.clients import IdempotencyKeys, Quarantine, Tokens, rewrite_
 from belated.ledger.events import EpisodeRecord, Event, Kind, NewEvent, Outcome, read_episodes
 from belated.ledger.kinds import Action, Control, Defined, Opened, Published, Tick, Withdrawn
 from belated.ledger.policies import Policies, Snapshots
-from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
+from belated.ledger.problems import Problem, ProblemSpec
 from belated.ledger.store import Clock, Store, now, read_pages
-from belated.ledger.transaction import Transaction
+from belated.ledger.transaction import ProblemCache, Transaction
 
 _LAST_SEQ: Final = sa.select(sa.func.max(schema.events.c.seq))
 

@@ -8,7 +8,7 @@ import logging
 import struct
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -17,8 +17,11 @@ from belated.check import check_seq
 from belated.episode import Policy
 from belated.ledger import schema
 from belated.ledger.events import EXCLUDING_KINDS
-from belated.ledger.problems import ProblemCache, ProblemSpec
+from belated.ledger.problems import ProblemSpec
 from belated.ledger.store import Store
+
+if TYPE_CHECKING:
+    from belated.ledger.transaction import ProblemCache
 
 
 class EncodedPolicy(NamedTuple):
@@ -111,7 +114,7 @@ class Policies:
         Cache of the problems of the ledger.
     """
 
-    def __init__(self, store: Store, problems: ProblemCache) -> None:
+    def __init__(self, store: Store, problems: "ProblemCache") -> None:
         self._store = store
         self._problems = problems
 

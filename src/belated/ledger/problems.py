@@ -1,24 +1,21 @@
 """Problems: the specification of a problem, its validation, and a cache of problems."""
 
-import json
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import islice
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import ArrayLike
 
 from belated.check import check_integer, check_name, check_text
 from belated.episode import Floats, Shape
 from belated.factored_states import States
-from belated.ledger import schema
-from belated.ledger.schema import canonical, digest
+from belated.ledger.schema import canonical
 from belated.options import Late
 from belated.reward_map import Affine
 
@@ -203,8 +200,16 @@ def _check_allowed(
 
 def _check_known(field: str, value: object, names: Mapping[str, None]) -> None:
     if not isinstance(value, str) or value not in names:
-        listed = ", ".join(list(names)[:10]) + (", ..." if len(names) > 10 else "")
-        raise ValueError(f"{field} must be one of {listed}, got {value!r}.")
+        raise ValueError(f"{field} must be one of {list_names(names)}, got {value!r}.")
+
+
+def list_names(names: Collection[str]) -> str:
+    """Return at most the first ten of `names`, joined by commas; "..." follows if there are more.
+
+    >>> list_names(["ill", "well"])
+    'ill, well'
+    """
+    return ", ".join([*islice(names, 10)]) + (", ..." if len(names) > 10 else "")
 
 
 def check_rewards(
@@ -490,57 +495,3 @@ class Problem:
     def name(self) -> str:
         """Name of the problem, unique in its ledger."""
         return self.spec.name
-
-
-class ProblemCache:
-    """Cache of the problems of a ledger. A problem is read only once, since it never changes."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, Problem] = {}
-        self.damaged: dict[int, str] = {}
-        """Map from the id of each problem whose definition was found damaged to a message."""
-
-    def get(self, connection: sa.Connection, id: int) -> Problem | None:
-        """Return the problem with the id `id`; None if there is no such problem.
-
-        A problem that is not cached is read from the database over `connection`. Raises ValueError
-        if the definition of the problem is damaged.
-        """
-        if id not in self._known:
-            events = schema.events.c
-            query = sa.select(events.body, events.sha)
-            query = query.where(events.seq == id, events.kind == "defined")
-            row = connection.execute(query).first()
-            if row is None:
-                return None
-            try:
-                if digest(row.body) != row.sha:
-                    raise ValueError("digest mismatch")
-                self._known[id] = Problem(id, ProblemSpec.of(json.loads(row.body)))
-            except (ValueError, TypeError, AttributeError) as error:
-                reason = str(error).rstrip(".")
-                self.damaged[id] = f"Event {id}, which defines a problem, is damaged: {reason}."
-                raise ValueError(self.damaged[id]) from None
-        return self._known[id]
-
-    def find(self, connection: sa.Connection, name: str) -> Problem | None:
-        """Return the problem with the name `name`; None if there is no such problem.
-
-        The database is read over `connection`. Raises ValueError if the definition of the problem
-        is damaged.
-        """
-        problems = schema.problems.c
-        id = connection.scalar(sa.select(problems.id).where(problems.name == name))
-        return None if id is None else self.get(connection, id)
-
-    def all(self, connection: sa.Connection) -> list[Problem]:
-        """Return all problems, oldest first. The database is read over `connection`.
-
-        Problems with a damaged definition are omitted; see `damaged`.
-        """
-        ids = connection.scalars(sa.select(schema.problems.c.id).order_by(schema.problems.c.id))
-        found = []
-        for id in ids.all():
-            with suppress(ValueError):
-                found.append(self.get(connection, id))
-        return [problem for problem in found if problem is not None]

@@ -22,7 +22,7 @@ from belated.ledger.events import (
     read_episodes,
 )
 from belated.ledger.policies import EncodedPolicy
-from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
+from belated.ledger.problems import Problem, ProblemSpec
 from belated.ledger.schema import SALT_BYTES, canonical, digest
 
 MAX_PARAMETERS_PER_INSERT: Final = 10_000
@@ -43,6 +43,60 @@ INSERT_ORDER: Final = (
     schema.policies,
     schema.idempotency_keys,
 )
+
+
+class ProblemCache:
+    """Cache of the problems of a ledger. A problem is read only once, since it never changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Problem] = {}
+        self.damaged: dict[int, str] = {}
+        """Map from the id of each problem whose definition was found damaged to a message."""
+
+    def get(self, connection: sa.Connection, id: int) -> Problem | None:
+        """Return the problem with the id `id`; None if there is no such problem.
+
+        A problem that is not cached is read from the database over `connection`. Raises ValueError
+        if the definition of the problem is damaged.
+        """
+        if id not in self._known:
+            events = schema.events.c
+            query = sa.select(events.body, events.sha)
+            query = query.where(events.seq == id, events.kind == "defined")
+            row = connection.execute(query).first()
+            if row is None:
+                return None
+            try:
+                if digest(row.body) != row.sha:
+                    raise ValueError("digest mismatch")
+                self._known[id] = Problem(id, ProblemSpec.of(json.loads(row.body)))
+            except (ValueError, TypeError, AttributeError) as error:
+                reason = str(error).rstrip(".")
+                self.damaged[id] = f"Event {id}, which defines a problem, is damaged: {reason}."
+                raise ValueError(self.damaged[id]) from None
+        return self._known[id]
+
+    def find(self, connection: sa.Connection, name: str) -> Problem | None:
+        """Return the problem with the name `name`; None if there is no such problem.
+
+        The database is read over `connection`. Raises ValueError if the definition of the problem
+        is damaged.
+        """
+        problems = schema.problems.c
+        id = connection.scalar(sa.select(problems.id).where(problems.name == name))
+        return None if id is None else self.get(connection, id)
+
+    def all(self, connection: sa.Connection) -> list[Problem]:
+        """Return all problems, oldest first. The database is read over `connection`.
+
+        Problems with a damaged definition are omitted; see `damaged`.
+        """
+        ids = connection.scalars(sa.select(schema.problems.c.id).order_by(schema.problems.c.id))
+        found = []
+        for id in ids.all():
+            with suppress(ValueError):
+                found.append(self.get(connection, id))
+        return [problem for problem in found if problem is not None]
 
 
 class Transaction:
