@@ -1,14 +1,13 @@
 """The derived tables are rebuilt from the events, and the first row that differs is named."""
 
 import json
-import tracemalloc
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import Corrected, Feedback, Ledger, Lost, audit, schema
+from belated.ledger import Corrected, Feedback, Ledger, Lost, schema
 from belated.ledger.audit import DERIVED, check_tables
 from histories import KINDS, History, make_spec
 
@@ -57,18 +56,6 @@ def test_the_tables_of_any_history_follow_from_its_events(
     history.publish_first()
     history.go_on(150)
     assert memory.faults() == check_tables(memory.store, history.problem) == []
-
-
-def test_the_tables_are_compared_on_any_database(ledger: Ledger) -> None:
-    history = History(ledger, make_spec(late="rewards"), 5)
-    history.publish_first()
-    history.go_on(100)
-    assert ledger.faults() == []
-    with ledger.store.writing() as connection:
-        row: Any = connection.execute(sa.select(schema.claims).limit(1)).one()
-        connection.execute(sa.delete(schema.claims).where(schema.claims.c.episode == row.episode))
-    [fault] = ledger.faults()
-    assert fault.startswith("The table claims differs from the events: the first row that differs")
 
 
 @pytest.mark.parametrize("name", ["problems", "episodes", "claims", "policies"])
@@ -174,20 +161,3 @@ def test_a_missing_end_of_the_ledger_is_told(ledger: Ledger) -> None:
         "The table ledger differs from the events: the first row that differs must be "
         f"{expected}, got {found}."
     )
-
-
-def test_memory_stays_flat_over_many_episodes(memory: Ledger) -> None:
-    def peak(problem: int) -> int:
-        tracemalloc.start()
-        try:
-            assert audit.check_tables(memory.store, problem) == []
-            return tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
-
-    few, many = samples.defined(memory, "few"), samples.defined(memory, "many")
-    for problem, count in ((few, 1500), (many, 4500)):
-        ids = samples.opened(memory, problem, count)
-        memory.append([Feedback(id, samples.whole(1)) for id in ids])
-    peak(few)  # whatever is made once
-    assert peak(many) < 1.5 * peak(few)

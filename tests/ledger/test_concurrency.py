@@ -1,7 +1,5 @@
 """Several processes write to one ledger on PostgreSQL, and some of them fail."""
 
-import random
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,14 +10,11 @@ import sqlalchemy as sa
 import ledger_samples as samples
 from belated.ledger import (
     AlreadyRecorded,
-    Feedback,
     Ledger,
     Recorded,
 )
 from belated.ledger.store import OUTAGES
 from processes import Program
-
-WRITERS = 3
 
 
 @pytest.fixture
@@ -40,42 +35,6 @@ def check_sound(ledger: Ledger) -> None:
     events = list(ledger.events())
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert ledger.faults() == []
-
-
-def send_all(url: str, ids: list[str], writer: int) -> dict[str, str]:
-    """Send feedback of all episodes; every third one differs between the writers."""
-    order = list(enumerate(ids))
-    random.Random(writer).shuffle(order)
-    outcomes = {}
-    with Ledger.open(url) as ledger:
-        for first in range(0, len(order), 7):
-            some = order[first : first + 7]
-            batch = [
-                Feedback(id, {"steps": [samples.step(writer, i)]})
-                if i % 4 == 1
-                else Feedback(id, samples.whole(writer if i % 3 == 0 else i))
-                for i, id in some
-            ]
-            for (_, id), outcome in zip(some, ledger.append(batch), strict=True):
-                outcomes[id] = type(outcome).__name__
-                if isinstance(outcome, Recorded):
-                    assert samples.at(ledger, outcome.seq).episode == id
-    return outcomes
-
-
-def test_concurrent_writers_record_everything_once(ledger: Ledger, postgres_url: str) -> None:
-    ids = samples.opened(ledger, samples.defined(ledger), 60)
-    with ThreadPoolExecutor(WRITERS) as pool:
-        sent = list(pool.map(lambda writer: send_all(postgres_url, ids, writer), range(WRITERS)))
-    check_sound(ledger)
-    bodies: dict[str, list[str]] = {id: [] for id in ids}
-    for event in ledger.events(kinds=["feedback"]):
-        bodies[str(event.episode)].append(event.text or "")
-    for i, id in enumerate(ids):
-        outcomes = Counter(writer[id] for writer in sent)
-        if i % 4 != 1:
-            assert len(bodies[id]) == outcomes["Recorded"] == 1
-            assert outcomes["AlreadyRecorded" if i % 3 else "Conflict"] == WRITERS - 1
 
 
 @pytest.mark.parametrize("isolation", ["read committed", "serializable"])

@@ -8,7 +8,6 @@ import pytest
 import ledger_samples as samples
 from belated.ledger import Ledger, clients
 from belated.ledger.clients import MAX_BODY_CHARS, RejectedRequest
-from combinations import FULL
 from ledger_samples import (
     defined,
     opened,
@@ -47,24 +46,6 @@ def test_each_problem_has_room_of_its_own(small: None, ledger: Ledger) -> None:
     assert '"mine"' in texts(ledger)
 
 
-def test_what_comes_again_counts_as_new(small: None, url: str) -> None:
-    with Ledger.open(url, clock=itertools.count(10**15).__next__) as ledger:
-        ledger.quarantine.add("Again.", None)
-        for first in range(0, 500, 10):
-            ledger.quarantine.add_all(numbered(10, first=first))
-            ledger.quarantine.add("Again.", None)
-        [again] = [kept for kept in ledger.quarantine if kept.reason == "Again."]
-        assert again.times == 51
-        assert again.id == 10**15
-
-
-@pytest.mark.skipif(not FULL, reason="BELATED_FULL=1 tests the limit itself, others a small one")
-def test_room_is_made_for_ten_thousand(memory: Ledger) -> None:
-    limit, every = clients.MAX_REQUESTS_PER_PROBLEM, clients.PRUNE_EVERY_REQUESTS
-    memory.quarantine.add_all(numbered(limit + 2 * every))
-    assert limit <= len(list(memory.quarantine)) < limit + every
-
-
 @pytest.mark.parametrize("clock", [lambda: 5, itertools.count(10**15, 1000).__next__])
 def test_who_reads_on_misses_nothing_when_the_last_was_dropped(
     url: str, clock: Callable[[], int]
@@ -80,16 +61,6 @@ def test_who_reads_on_misses_nothing_when_the_last_was_dropped(
             ledger.quarantine.forget(before=2**60)
             ledger.quarantine.add("Refused.", "anew")
             assert [kept.text for kept in ledger.quarantine.read(after=last)] == ['"anew"']
-
-
-def test_refusals_are_read_by_problem_and_in_pieces(ledger: Ledger) -> None:
-    ledger.quarantine.add_all(numbered(5, problem=7) + numbered(5, first=5))
-    assert texts(ledger, 7) == ["0", "1", "2", "3", "4"]
-    first = list(ledger.quarantine.read(limit=6))
-    rest = list(ledger.quarantine.read(after=first[-1].id))
-    assert [kept.text for kept in first + rest] == [str(n) for n in range(10)]
-    with pytest.raises(ValueError, match=r"^after must be at least 0, got -1\.$"):
-        ledger.quarantine.read(after=-1)
 
 
 def test_what_is_long_or_odd_is_kept_as_far_as_it_can_be(ledger: Ledger) -> None:

@@ -122,19 +122,6 @@ def test_padding_after_a_terminal_state_is_dropped(content: Any) -> None:
     assert parse_content(content, SHOP).content() == TRIMMED
 
 
-def test_an_episode_that_does_not_end_has_all_steps() -> None:
-    assert len(parse_content(LONG, SHOP).actions) == 4
-
-
-@pytest.mark.parametrize("spec", [SHOP, LATE])
-@pytest.mark.parametrize("content", [SHORT, LONG])
-def test_the_columns_of_an_episode_are_those_of_its_text(content: Any, spec: ProblemSpec) -> None:
-    whole = parse_content(content, spec)
-    for form in ("steps", "path") if spec.late == "rewards" else ("steps",):
-        columns = whole.only(form, whole.parts(form, spec))
-        assert parse_content(json.loads(json.dumps(columns.content())), spec) == columns
-
-
 @pytest.mark.parametrize(
     ("content", "field", "sentence"),
     [
@@ -327,15 +314,6 @@ def test_recorded_steps_that_do_not_join_stay_valid() -> None:
     assert parse_content(old, SHOP).steps == [0, 1]
 
 
-def test_the_rest_of_an_episode_by_steps_is_recorded(ledger: Ledger) -> None:
-    id = begin(ledger)
-    assert isinstance(send(ledger, id, FIRST), Recorded)
-    assert isinstance(send(ledger, id, PADDED), Recorded)
-    assert isinstance(send(ledger, id, SECOND), AlreadyRecorded)
-    [_, rest] = [event.body for event in ledger.events(kinds=["feedback"])]
-    assert [one["step"] for one in rest["steps"]] == [1]
-
-
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -419,15 +397,6 @@ def test_padding_of_no_recorded_end_is_rejected_after_a_correction(
     assert isinstance(send(ledger, id, several(FIRST, SECOND)), Recorded)
     assert isinstance(samples.one(ledger, Corrected(id, LONG)), Recorded)
     assert isinstance(send(ledger, id, padding), Invalid | Conflict)
-
-
-def test_a_forbidden_action_is_quarantined_with_the_reason(ledger: Ledger) -> None:
-    id = begin(ledger)
-    outcome = send(ledger, id, {**SHORT, "actions": ["coupon", "coupon"]})
-    assert isinstance(outcome, Invalid)
-    [kept] = ledger.quarantine
-    assert kept.episode == id
-    assert kept.reason.startswith("actions[0] must be allowed in state 'looks' at step 0 (nothing)")
 
 
 def test_a_policy_with_a_forbidden_action_is_not_published(ledger: Ledger) -> None:

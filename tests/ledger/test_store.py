@@ -119,14 +119,6 @@ def run(code: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("missing", ["sqlalchemy", "alembic"])
-def test_what_is_not_installed_is_named(missing: str) -> None:
-    done = run(f"import sys; sys.modules[{missing!r}] = None; import belated.ledger")
-    assert done.stderr.splitlines()[-1] == (
-        "ImportError: belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'."
-    )
-
-
 def test_postgres_without_its_driver_is_named() -> None:
     done = run(
         "import sys; sys.modules['psycopg'] = None; from belated.ledger import Ledger;"
@@ -135,12 +127,3 @@ def test_postgres_without_its_driver_is_named() -> None:
     assert done.stderr.splitlines()[-1] == (
         "ImportError: A store on PostgreSQL needs psycopg: pip install 'belated[postgres]'."
     )
-
-
-def test_belated_itself_does_without_the_ledger() -> None:
-    done = run(
-        "import sys; sys.modules['sqlalchemy'] = sys.modules['alembic'] = None\n"
-        "import belated, belated.checks; belated.Learner, belated.simulate\n"
-        "print(any(name.startswith('belated.ledger') for name in sys.modules))"
-    )
-    assert (done.stdout, done.stderr) == ("False\n", "")
