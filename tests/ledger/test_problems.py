@@ -113,19 +113,19 @@ def test_an_option_is_one_value_or_a_list_of_values() -> None:
         ({**GIVEN, "base": {"name": "x", "options": 1}}, "options of x must be a mapping, got 1."),
         (
             {**GIVEN, "base": {"name": "x", "options": {"a": float("inf")}}},
-            "options of x must be valid in JSON, got {'a': inf}.",
+            "option 'a' of x must be a finite number, a text, true, false, null, or a list of",
         ),
         (
             {**GIVEN, "base": {"name": "x", "options": {"a": {"b": 1}}}},
-            "option 'a' of x must be a number, a text, true, false, null, or a list of those, got",
+            "option 'a' of x must be a finite number, a text, true, false, null, or a list of",
         ),
         (
             {**GIVEN, "base": {"name": "x", "options": {"a": 1, "b": [1, [2]]}}},
-            "option 'b' of x must be a number, a text, true, false, null, or a list of those, got",
+            "option 'b' of x must be a finite number, a text, true, false, null, or a list of",
         ),
         (
             {**GIVEN, "base": {"name": "x", "options": {"a": nested(100_000)}}},
-            "option 'a' of x must be a number, a text, true, false, null, or a list of those, got",
+            "option 'a' of x must be a finite number, a text, true, false, null, or a list of",
         ),
         ({**GIVEN, "episodes": 1.5}, "episodes must be an integer, got 1.5."),
         ({**GIVEN, "seed": -1}, "seed must be at least 0, got -1."),

@@ -404,4 +404,4 @@ def test_a_policy_with_a_forbidden_action_is_not_published(ledger: Ledger) -> No
     assert isinstance(defined, Recorded)
     outcome = ledger.publish(defined.seq, Policy(np.ones((4, 4), np.int32)), version=1)
     assert isinstance(outcome, Invalid)
-    assert "must be allowed, got 'coupon' in state 'looks' at step 0" in outcome.reason
+    assert "must be allowed in state 0 at step 0, where the allowed" in outcome.reason

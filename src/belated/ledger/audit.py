@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _SUBJECTS: Final = schema.subjects.c
 
 MAX_FAULTS: Final = 100
-"""Maximum number of messages that a check returns."""
+"""Maximum number of messages of a check of events or indexes."""
 
 DERIVED: Final[dict[sa.Table, tuple[sa.ColumnElement[Any], ...]]] = {
     table: tuple(table.c[name] for name in names.split())
@@ -88,24 +88,19 @@ def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
     return None
 
 
-def check_events(events: Iterable[Event]) -> list[str]:
-    """Return a message for each event that is missing, changed or redacted incompletely.
+def check_events(events: Iterable[Event]) -> Iterator[str]:
+    """Yield a message for each event that is missing, changed or redacted incompletely.
 
-    `events` must be all events of a ledger, in order of their sequence numbers. The check stops
-    after `MAX_FAULTS` messages.
+    `events` must be all events of a ledger, in order of their sequence numbers.
     """
-    faults = []
     expected = 1
     for event in events:
         if event.seq != expected:
-            faults.append(f"Event {expected} is missing.")
+            yield f"Event {expected} is missing."
         expected = event.seq + 1
         fault = find_event_fault(event)
         if fault is not None:
-            faults.append(fault)
-        if len(faults) >= MAX_FAULTS:
-            break
-    return faults
+            yield fault
 
 
 def check_database(store: Store) -> list[str]:

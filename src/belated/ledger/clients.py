@@ -351,12 +351,17 @@ def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, a
     """
     table = schema.quarantine
     request = _complete(connection, request)
+    reason, body = request.reason, None if request.body is None else to_json(request.body)
+    if not reason.isprintable():
+        reason = repr(reason)[1:-1]
+    if body is not None and len(body) > MAX_BODY_CHARS:
+        body = to_json(body[:MAX_BODY_CHARS])
     row = {
         "problem": request.problem,
         "episode": request.episode,
         "outcome": request.outcome,
-        "reason": _printable(request.reason)[:MAX_REASON_CHARS],
-        "body": None if request.body is None else _truncated(to_json(request.body)),
+        "reason": reason[:MAX_REASON_CHARS],
+        "body": body,
     }
     sha = digest(canonical(row))
     again = sa.update(table).where(table.c.sha == sha).values(times=table.c.times + 1, at=at)
@@ -494,12 +499,3 @@ def _prune(connection: sa.Connection) -> None:
     ranked = sa.select(table.c.id, rank.label("rank")).subquery()
     excess = sa.select(ranked.c.id).where(ranked.c.rank > MAX_REQUESTS_PER_PROBLEM)
     connection.execute(sa.delete(table).where(table.c.id.in_(excess)))
-
-
-def _printable(text: str) -> str:
-    """Return `text` if all its characters are printable, else `text` with escapes as in `repr`."""
-    return text if text.isprintable() else repr(text)[1:-1]
-
-
-def _truncated(text: str) -> str:
-    return text if len(text) <= MAX_BODY_CHARS else to_json(text[:MAX_BODY_CHARS])

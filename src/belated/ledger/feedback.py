@@ -32,7 +32,7 @@ from belated.ledger.transaction import Transaction
 from belated.padding import find_break, is_padding_after
 
 if TYPE_CHECKING:
-    from belated.ledger.kinds import Corrected, Feedback
+    from belated.ledger.kinds import Feedback
 
 RecordedFeedback: TypeAlias = Sequence[tuple[int, Columns]]
 """Recorded feedback of an episode: the sequence number and the columns of each event."""
@@ -44,30 +44,16 @@ REMEDY: Final = (
 """Last part of the message of a conflict: how to replace the recorded feedback."""
 
 
-def record_feedback(transaction: Transaction, event: "Feedback") -> Outcome:
-    """Record the parts of the feedback `event` that are new, and return the outcome.
-
-    Rejected feedback is put in the quarantine.
-    """
-    return _record(transaction, event, _compare_feedback)
-
-
-def record_correction(transaction: Transaction, event: "Corrected") -> Outcome:
-    """Record the correction `event`, which replaces all earlier feedback of its episode.
-
-    Nothing is recorded if the correction equals the feedback that is currently valid. Returns the
-    outcome. It is Conflict if an identical correction, with the same event time, was recorded
-    before and has been replaced since. A rejected correction is put in the quarantine.
-    """
-    return _record(transaction, event, _compare_correction)
-
-
-def _record(
+def record_feedback(
     transaction: Transaction,
     event: "Feedback",
     compare: Callable[[Transaction, "Feedback", EpisodeRecord], Columns | Outcome],
 ) -> Outcome:
-    """Record the columns that `compare` returns, or put the event in the quarantine."""
+    """Record feedback or a correction, or put it in the quarantine, and return the outcome.
+
+    `compare` is `compare_feedback` or `compare_correction`. It is called if the episode exists, and
+    returns the columns to record, or another outcome.
+    """
     episode = transaction.find_episode(event.episode, event.problem)
     found: Columns | Outcome
     if isinstance(episode, EpisodeRecord):
@@ -98,7 +84,7 @@ def _record(
     return found
 
 
-def _compare_feedback(
+def compare_feedback(
     transaction: Transaction, event: "Feedback", episode: EpisodeRecord
 ) -> Columns | Outcome:
     """Return what is new in feedback; or AlreadyRecorded, also if a correction replaced it."""
@@ -120,10 +106,15 @@ def _compare_feedback(
     return found
 
 
-def _compare_correction(
+def compare_correction(
     transaction: Transaction, event: "Feedback", episode: EpisodeRecord
 ) -> Columns | Outcome:
-    """Return the columns of a correction if it is to be recorded, else the outcome."""
+    """Return the columns of a correction if it is to be recorded, else the outcome.
+
+    Nothing is recorded if the correction equals the feedback that is currently valid. The outcome
+    is Conflict if an identical correction, with the same event time, was recorded before and has
+    been replaced since.
+    """
     spec = transaction.spec(episode)
     columns = parse_content(event.content, spec)
     if columns.form != "whole":

@@ -27,7 +27,12 @@ from belated.ledger.events import (
     Outcome,
     Recorded,
 )
-from belated.ledger.feedback import read_feedback, record_correction, record_feedback
+from belated.ledger.feedback import (
+    compare_correction,
+    compare_feedback,
+    read_feedback,
+    record_feedback,
+)
 from belated.ledger.policies import EncodedPolicy, check_policy, encode_policy
 from belated.ledger.problems import Problem, ProblemSpec
 from belated.ledger.schema import SALT_BYTES, canonical
@@ -176,7 +181,7 @@ class Feedback(NewEvent):
 
     def record(self, transaction: Transaction) -> Outcome:
         """Record the parts of the feedback that have not been recorded yet."""
-        return record_feedback(transaction, self)
+        return record_feedback(transaction, self, compare_feedback)
 
     @staticmethod
     def follow(transaction: Transaction, event: Event) -> None:
@@ -196,7 +201,7 @@ class Corrected(Feedback):
 
     def record(self, transaction: Transaction) -> Outcome:
         """Record the correction, unless it equals the feedback that is currently valid."""
-        return record_correction(transaction, self)
+        return record_feedback(transaction, self, compare_correction)
 
     @staticmethod
     def follow(transaction: Transaction, event: Event) -> None:

@@ -91,14 +91,7 @@ def check_policy(policy: Policy, spec: ProblemSpec) -> None:
         raise ValueError(f"policy.actions must have shape {(H, S)}, got {policy.actions.shape}.")
     for number in policy.actions[(policy.actions < 0) | (policy.actions >= A)][:1]:
         raise ValueError(f"policy.actions must lie in 0 .. {A - 1}, got {number}.")
-    if spec.shape.is_restricted:
-        steps, states = np.ogrid[:H, :S]
-        for step, state in np.argwhere(~spec.shape.available[steps, states, policy.actions])[:1]:
-            action = spec.actions[policy.actions[step, state]]
-            raise ValueError(
-                f"policy.actions must be allowed, got {action!r} in state {spec.states[state]!r} "
-                f"at step {step}."
-            )
+    spec.shape.check_actions("policy.actions", policy.actions)
     if policy.explore is not None and policy.explore.shape != (H, S, A):
         raise ValueError(f"policy.explore must have shape {(H, S, A)}, got {policy.explore.shape}.")
 

@@ -118,12 +118,7 @@ class Transaction:
     """
 
     def __init__(
-        self,
-        connection: sa.Connection,
-        problems: ProblemCache,
-        *,
-        last: int,
-        at: int,
+        self, connection: sa.Connection, problems: ProblemCache, *, last: int, at: int
     ) -> None:
         self.at = at
         self.seq = last
@@ -244,12 +239,7 @@ class Transaction:
         return self.last_ticks[problem]
 
     def add_event(
-        self,
-        new: NewEvent,
-        body: Any,
-        *,
-        problem: int | None = None,
-        episode: str | None = None,
+        self, new: NewEvent, body: Any, *, problem: int | None = None, episode: str | None = None
     ) -> Event:
         """Append an event, let the derived tables follow it, and return it.
 
@@ -367,9 +357,8 @@ class Transaction:
             insert_rows(self.connection, schema.claims, list(self._claims.values()))
             self._claims = {}
         if self.last_sha is not None:
-            sign = "%s" if self.connection.dialect.name == "postgresql" else "?"
-            statement = f"UPDATE ledger SET events = {sign}, sha = {sign}"
-            self.connection.exec_driver_sql(statement, (self.seq, self.last_sha))
+            end = {"events": self.seq, "sha": self.last_sha}
+            self.connection.execute(sa.update(schema.ledger).values(**end))
             self.last_sha = None
 
     def commit(self) -> None:
