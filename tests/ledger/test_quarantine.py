@@ -54,17 +54,17 @@ def test_who_reads_on_misses_nothing_when_the_last_was_dropped(
         ledger.quarantine.add_all(numbered(3))
         ids = [kept.id for kept in ledger.quarantine]
         assert ids == sorted(set(ids))
-        ledger.quarantine.add("Refused.", "later")
+        ledger.quarantine.add_all([RejectedRequest("Refused.", "later")])
         assert [kept.text for kept in ledger.quarantine.read(after=ids[-1])] == ['"later"']
         if clock() > 5:
             last = max(kept.id for kept in ledger.quarantine)
             ledger.quarantine.forget(before=2**60)
-            ledger.quarantine.add("Refused.", "anew")
+            ledger.quarantine.add_all([RejectedRequest("Refused.", "anew")])
             assert [kept.text for kept in ledger.quarantine.read(after=last)] == ['"anew"']
 
 
 def test_what_is_long_or_odd_is_kept_as_far_as_it_can_be(ledger: Ledger) -> None:
-    ledger.quarantine.add("odd: \0\ud800" + "x" * 5000, {"key": "y" * 10**6})
+    ledger.quarantine.add_all([RejectedRequest("odd: \0\ud800" + "x" * 5000, {"key": "y" * 10**6})])
     [kept] = ledger.quarantine
     assert kept.reason.startswith(r"odd: \x00\ud800xxx")
     assert len(kept.reason) == 1000
@@ -75,11 +75,11 @@ def test_what_is_long_or_odd_is_kept_as_far_as_it_can_be(ledger: Ledger) -> None
 def test_of_a_withdrawn_episode_it_is_kept_only_that_something_came(ledger: Ledger) -> None:
     problem = samples.defined(ledger)
     one, two = samples.opened(ledger, problem, 2)
-    ledger.quarantine.add("Refused.", "secret", episode=one)
-    ledger.quarantine.add("Refused.", "public", episode=two)
+    ledger.quarantine.add_all([RejectedRequest("Refused.", "secret", episode=one)])
+    ledger.quarantine.add_all([RejectedRequest("Refused.", "public", episode=two)])
     assert [kept.problem for kept in ledger.quarantine] == [problem, problem]
     ledger.withdraw(episode=one)
-    ledger.quarantine.add("The secret is refused.", "secret", episode=one)
+    ledger.quarantine.add_all([RejectedRequest("The secret is refused.", "secret", episode=one)])
     assert [(kept.outcome, kept.reason, kept.text) for kept in ledger.quarantine] == [
         ("refused", "Refused.", '"public"'),
         ("gone", f"Episode {one} has been withdrawn.", None),
@@ -89,7 +89,7 @@ def test_of_a_withdrawn_episode_it_is_kept_only_that_something_came(ledger: Ledg
 def test_one_that_names_another_problem_stays_there(ledger: Ledger) -> None:
     clinic, shop = samples.defined(ledger, "clinic"), samples.defined(ledger, "shop")
     [episode] = samples.opened(ledger, clinic)
-    ledger.quarantine.add("Refused.", 1, problem=shop, episode=episode)
+    ledger.quarantine.add_all([RejectedRequest("Refused.", 1, problem=shop, episode=episode)])
     assert texts(ledger, clinic) == []
     assert texts(ledger, shop) == ["1"]
 
@@ -103,7 +103,7 @@ def test_a_rejected_request_is_kept_once_with_its_reason(any_ledger: Ledger) -> 
     for _ in range(3):
         tell(ledger, episode, odd)
     tell(ledger, "nobody", whole(1))
-    ledger.quarantine.add("The body is no JSON.", "{", problem=problem)
+    ledger.quarantine.add_all([RejectedRequest("The body is no JSON.", "{", problem=problem)])
     found = list(ledger.quarantine)
     assert [(r.problem, r.episode, r.outcome, r.times) for r in found] == [
         (problem, episode, "refused", 3),
@@ -126,5 +126,5 @@ def test_a_rejected_request_is_kept_once_with_its_reason(any_ledger: Ledger) -> 
     ledger.quarantine.add_all(RejectedRequest(why, odd, episode=episode) for why in ("a", "b"))
     assert [(r.problem, r.reason) for r in read()] == [(problem, "a"), (problem, "b")]
     ledger.withdraw(episode=episode)
-    ledger.quarantine.add("c", odd, episode=episode)
+    ledger.quarantine.add_all([RejectedRequest("c", odd, episode=episode)])
     assert [(r.outcome, r.text) for r in read()] == [("gone", None)]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sqlalchemy as sa
 
 from belated.ledger import schema
+from belated.ledger.content import parse_content
 from belated.ledger.events import Event
 from belated.ledger.kinds import KINDS
 from belated.ledger.policies import digest_policy
@@ -75,14 +76,14 @@ def find_event_fault(event: Event) -> str | None:
 
 
 def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
-    """Return a message if the content of `event` is not valid for its problem, else None.
+    """Return a message if `event` has feedback that is not valid for its problem, else None.
 
-    `spec` is the specification of the problem. The check is that of `belated.ledger.kinds`.
+    `spec` is the specification of the problem.
     """
-    if event.text is None:
+    if event.kind not in ("feedback", "corrected") or event.text is None:
         return None
     try:
-        KINDS[event.kind].check_body(event.body, spec)
+        parse_content(event.body, spec)
     except Exception as error:  # content that is not JSON, or malformed in any other way
         return f"Event {event.seq} has invalid content. {error}"
     return None

@@ -452,22 +452,6 @@ class Quarantine:
         rows = read_pages(self._store, query, columns.id, after=after, limit=limit)
         return (QuarantinedRequest(*tuple(row)) for row in rows)
 
-    def add(
-        self, reason: str, body: Any, *, problem: int | None = None, episode: str | None = None
-    ) -> None:
-        """Add a request that was rejected before it reached the ledger.
-
-        Parameters
-        ----------
-        reason : str
-            Reason for the rejection.
-        body : Any
-            Body of the request.
-        problem, episode : optional
-            Ids of the problem and of the episode; None if not known.
-        """
-        self.add_all([RejectedRequest(reason, body, problem, episode)])
-
     def add_all(self, requests: Iterable[RejectedRequest]) -> None:
         """Add `requests` that were rejected before they reached the ledger, in one transaction."""
         with self._store.writing() as connection:

@@ -17,7 +17,6 @@ import sqlalchemy as sa
 from belated.check import check_episode_id, check_seq, check_text, check_time
 
 if TYPE_CHECKING:
-    from belated.ledger.problems import ProblemSpec
     from belated.ledger.transaction import Transaction
 
 Kind = Literal[
@@ -98,8 +97,6 @@ class NewEvent:
     kind: ClassVar[Kind]
     is_personal: ClassVar[bool] = False
     """Whether the content belongs to a person: it is salted, and redacted by a withdrawal."""
-    episode_field: ClassVar[str | None] = None
-    """Name of the field with the id of the episode to which the event refers; None if none."""
     event_time: int | None
 
     def __post_init__(self) -> None:
@@ -118,10 +115,6 @@ class NewEvent:
         This is called when an event is recorded, and for each event when an audit rebuilds the
         tables.
         """
-
-    @staticmethod
-    def check_body(content: Any, spec: "ProblemSpec") -> object:
-        """Check the `content` of a stored event; raise ValueError if it is not valid."""
 
 
 MAX_IDS_PER_QUERY: Final = 500

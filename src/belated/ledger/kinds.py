@@ -10,10 +10,9 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import sqlalchemy as sa
 
-from belated.check import check_text
 from belated.episode import Policy
 from belated.ledger import schema
-from belated.ledger.content import is_complete, parse_content
+from belated.ledger.content import is_complete
 from belated.ledger.events import (
     AlreadyRecorded,
     Conflict,
@@ -101,7 +100,6 @@ class Opened(NewEvent):
     not open a second episode. If None, the ledger draws a random id."""
     event_time: int | None = None
     kind: ClassVar[Kind] = "opened"
-    episode_field: ClassVar[str | None] = "id"
 
     def record(self, transaction: Transaction) -> Outcome:
         """Record the opening.
@@ -117,8 +115,16 @@ class Opened(NewEvent):
         if problem is None:
             return _problem_not_found(self.problem)
         known = None if self.id is None else transaction.episode(self.id)
-        if known is not None:
-            return self._compare(known)
+        if known is not None:  # an episode keeps its version, so that of this event is ignored
+            if known.withdrawn is not None:
+                return DataWithdrawn(f"Episode {known.id} has been withdrawn.", known.withdrawn)
+            if (known.problem, known.subject) == (self.problem, self.subject):
+                return AlreadyRecorded(known.seq, known)
+            return Conflict(
+                f"Episode {known.id} is already open with a different problem or subject; draw "
+                "another id.",
+                known.seq,
+            )
         archived = transaction.archived(self.problem)
         if archived is not None:
             return Conflict(
@@ -137,21 +143,6 @@ class Opened(NewEvent):
         if self.subject is not None:  # it is not part of the event, so that it can be deleted
             transaction.add_subject(id, self.subject)
         return Recorded(opened.seq, transaction.episode(id))
-
-    def _compare(self, known: EpisodeRecord) -> Outcome:
-        """Return the outcome if this event opens the existing episode `known` again.
-
-        The version is ignored, since an episode keeps its version.
-        """
-        if known.withdrawn is not None:
-            return DataWithdrawn(f"Episode {known.id} has been withdrawn.", known.withdrawn)
-        if (known.problem, known.subject) == (self.problem, self.subject):
-            return AlreadyRecorded(known.seq, known)
-        return Conflict(
-            f"Episode {known.id} is already open with a different problem or subject; draw another "
-            "id.",
-            known.seq,
-        )
 
     @staticmethod
     def follow(transaction: Transaction, event: Event) -> None:
@@ -176,8 +167,6 @@ class Feedback(NewEvent):
     """Id of the problem to which the episode must belong; None if it may belong to any problem."""
     kind: ClassVar[Kind] = "feedback"
     is_personal: ClassVar[bool] = True
-    episode_field: ClassVar[str | None] = "episode"
-    check_body = staticmethod(parse_content)
 
     def record(self, transaction: Transaction) -> Outcome:
         """Record the parts of the feedback that have not been recorded yet."""
@@ -224,7 +213,6 @@ class Lost(NewEvent):
     event_time: int | None = None
     kind: ClassVar[Kind] = "lost"
     is_personal: ClassVar[bool] = True
-    episode_field: ClassVar[str | None] = "episode"
 
     def record(self, transaction: Transaction) -> Outcome:
         """Record that the episode is lost.
@@ -257,11 +245,6 @@ class Lost(NewEvent):
         """Mark the episode as lost."""
         transaction.set_lost(transaction.get_episode(event), event.seq)
 
-    @staticmethod
-    def check_body(content: Any, spec: ProblemSpec) -> object:
-        """Check the reason."""
-        return check_text("reason", content["reason"])
-
 
 @dataclass(frozen=True)
 class Withdrawn(NewEvent):
@@ -275,7 +258,6 @@ class Withdrawn(NewEvent):
     subject: str | None = None
     event_time: int | None = None
     kind: ClassVar[Kind] = "withdrawn"
-    episode_field: ClassVar[str | None] = "episode"
     follow = staticmethod(follow_withdrawal)
 
     def __post_init__(self) -> None:

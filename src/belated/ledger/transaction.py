@@ -151,7 +151,7 @@ class Transaction:
     def load_episodes(self, events: Collection[NewEvent]) -> None:
         """Load all episodes to which `events` refer in few queries."""
         self.events = events
-        ids = {getattr(event, event.episode_field) for event in events if event.episode_field}
+        ids = {getattr(event, name, None) for event in events for name in ("id", "episode")}
         self.reload_episodes(sorted(str(id) for id in ids if is_id(id)))
 
     def reload_episodes(self, ids: Sequence[str]) -> None:
