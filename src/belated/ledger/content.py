@@ -484,20 +484,15 @@ def _check_factors(
     `factors` maps the names of the factors to their possible values. `field` is the name of the
     state in the error message.
     """
-    for name in value:
+    for name in (*value, *factors):
         if name not in factors:
-            raise ContentError(
-                field,
-                f"{field} has no factor {shorten(name)}; its factors are {', '.join(factors)}.",
-            )
-    for name, known in factors.items():
+            known = f"its factors are {', '.join(factors)}"
+            raise ContentError(field, f"{field} has no factor {shorten(name)}; {known}.")
+        expected = f"one of {list_names(factors[name])}"
         if name not in value:
-            raise ContentError(
-                field, f"{field} needs the factor {name!r}, one of {list_names(known)}."
-            )
-        if str(value[name]) not in known:
-            expected = f"must be one of {list_names(known)}"
-            raise _unexpected(f"{field}.{name}", expected, value[name])
+            raise ContentError(field, f"{field} needs the factor {name!r}, {expected}.")
+        if str(value[name]) not in factors[name]:
+            raise _unexpected(f"{field}.{name}", f"must be {expected}", value[name])
 
 
 def _check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> None:
