@@ -131,10 +131,9 @@ def check_tables(store: Store, problem: int | None = None) -> list[str]:
     Returns
     -------
     list of str
-        A message for the first row of each table that differs, and for the first event that cannot
-        be applied.
+        A message for the first event that cannot be applied; if there is none, for the first row of
+        each table that differs.
     """
-    derived = dict(DERIVED)
     with (
         tempfile.TemporaryDirectory(prefix="belated-") as folder,  # readable by its owner only
         store.consistent_reading() as stored,
@@ -148,11 +147,12 @@ def check_tables(store: Store, problem: int | None = None) -> list[str]:
                 schema.metadata.create_all(rebuilt)
                 rebuilt.execute(sa.insert(schema.ledger).values(id="", events=0, digest_version=1))
                 faults = _rebuild(stored, rebuilt, problem)
-                if problem is not None:  # only a whole ledger ends with its last event
-                    del derived[schema.ledger]
-                for table, columns in derived.items():
-                    rows = (_read_rows(c, table, columns, problem) for c in (stored, rebuilt))
-                    faults += _compare(table, *rows)
+                if faults:
+                    return faults
+                for table, columns in DERIVED.items():
+                    if problem is None or table is not schema.ledger:  # it ends with any problem
+                        rows = (_read_rows(c, table, columns, problem) for c in (stored, rebuilt))
+                        faults += _compare(table, *rows)
                 return faults
         finally:
             new.close()
@@ -163,7 +163,6 @@ def _rebuild(stored: sa.Connection, rebuilt: sa.Connection, problem: int | None)
 
     Events are copied without their content, and subjects as they are; withdrawals blank them.
     """
-    faults: list[str] = []
     subjects = _read_rows(stored, schema.subjects, tuple(_SUBJECTS), problem)
     while rows := list(islice(subjects, PAGE_SIZE)):
         insert_rows(rebuilt, schema.subjects, rows)
@@ -179,14 +178,13 @@ def _rebuild(stored: sa.Connection, rebuilt: sa.Connection, problem: int | None)
                 KINDS[event.kind].follow(transaction, event)
             except (ValueError, KeyError, TypeError, sa.exc.IntegrityError) as error:
                 reason = f"{type(error).__name__}: {error}"
-                faults.append(f"The tables cannot follow event {event.seq}. {reason}")
+                return [f"The tables cannot follow event {event.seq}. {reason}"]
         try:
             transaction.flush()
         except sa.exc.IntegrityError as error:
-            faults.append(
-                f"The tables cannot follow events {page[0].seq} to {page[-1].seq}. {error.orig}"
-            )
-    return faults[:1]
+            seqs = f"{page[0].seq} to {page[-1].seq}"
+            return [f"The tables cannot follow events {seqs}. {error.orig}"]
+    return []
 
 
 def _read_events(connection: sa.Connection, problem: int | None = None) -> Iterator[Event]:

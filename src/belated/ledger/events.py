@@ -153,12 +153,8 @@ class EpisodeRecord:
     @classmethod
     def of(cls, row: Sequence[Any]) -> "EpisodeRecord":
         """Return the record in a row of the result of one of `EPISODE_QUERIES`."""
-        return cls(*(*row[:8], parse_seqs(row[8]), parse_seqs(row[9])))
-
-
-def parse_seqs(text: str | None) -> tuple[int, ...]:
-    """Return the sequence numbers in a column of the table of claims."""
-    return tuple(map(int, text.split(","))) if text else ()
+        claims = (tuple(map(int, text.split(","))) if text else () for text in row[8:])
+        return cls(*row[:8], *claims)
 
 
 _COLUMNS: Final = """
@@ -243,7 +239,6 @@ def chunk_ids(ids: Sequence[K]) -> Iterator[Sequence[K]]:
 class Recorded:
     """Outcome: the event was recorded. It is on disk when its transaction is committed."""
 
-    name: ClassVar[str] = "recorded"
     seq: int
     """Sequence number of the event."""
     episode: EpisodeRecord | None = None
@@ -254,7 +249,6 @@ class Recorded:
 class AlreadyRecorded:
     """Outcome: the content of the event is recorded already, and nothing was added."""
 
-    name: ClassVar[str] = "alreadyrecorded"
     seq: int
     """Sequence number of the recorded event; the largest one if several events hold the content."""
     episode: EpisodeRecord | None = None
@@ -303,4 +297,4 @@ class Invalid:
 Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | NotFound | DataWithdrawn | Invalid
 """Outcome of recording an event.
 
-The attribute `name` of an outcome identifies its type in the quarantine and in metrics."""
+The attribute `name` of a rejection identifies its type in the quarantine."""

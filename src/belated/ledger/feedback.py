@@ -63,8 +63,7 @@ def record_feedback(
             found = Invalid(str(error), error.field)
         if isinstance(found, Columns):
             body, problem = found.content(), episode.problem
-            added = transaction.add_event(event, body, problem=problem, episode=episode.id)
-            return Recorded(added.seq)
+            return transaction.add_event(event, body, problem=problem, episode=episode.id)
     else:
         found = episode
     if not isinstance(found, Recorded | AlreadyRecorded):

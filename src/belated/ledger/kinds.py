@@ -66,9 +66,9 @@ class Defined(NewEvent):
         spec = self.spec
         known = transaction.find_problem(spec.name)
         if known is None:
-            seq = transaction.add_event(self, spec.body).seq
-            transaction.add_problem(Problem(seq, spec))
-            return Recorded(seq)
+            recorded = transaction.add_event(self, spec.body)
+            transaction.add_problem(Problem(recorded.seq, spec))
+            return recorded
         if known.spec == spec:
             return AlreadyRecorded(known.id)
         old, new = known.spec.body, spec.body
@@ -237,8 +237,7 @@ class Lost(NewEvent):
             last = episode.feedback[-1]
             return Conflict(f"The feedback of episode {episode.id} is complete.", last)
         body = {"reason": self.reason}
-        added = transaction.add_event(self, body, problem=episode.problem, episode=episode.id)
-        return Recorded(added.seq)
+        return transaction.add_event(self, body, problem=episode.problem, episode=episode.id)
 
     @staticmethod
     def follow(transaction: Transaction, event: Event) -> None:
@@ -308,7 +307,7 @@ class Tick(NewEvent):
             return Invalid(
                 f"upto must be at least {done}, the end of the last batch, got {upto}.", "upto"
             )
-        return Recorded(transaction.add_event(self, {"upto": upto}, problem=self.problem).seq)
+        return transaction.add_event(self, {"upto": upto}, problem=self.problem)
 
     @staticmethod
     def follow(transaction: Transaction, event: Event) -> None:
@@ -361,7 +360,7 @@ class Published(NewEvent):
             return Invalid(f"tick must be {newest or None}, the last one, got {tick}.", "tick")
         transaction.policy = encoded
         body = {"version": self.version, "sha": encoded.sha, "tick": tick}
-        return Recorded(transaction.add_event(self, body, problem=self.problem).seq)
+        return transaction.add_event(self, body, problem=self.problem)
 
     def _compare(self, transaction: Transaction, sha: str) -> Outcome:
         """Return the outcome if the version exists; `sha` is the digest of the new policy."""
@@ -430,7 +429,7 @@ class Control(NewEvent):
             if (archived is not None) is (self.action == "archive"):
                 return AlreadyRecorded(problem.id if archived is None else archived)
         body = {"action": self.action, "version": self.version, "by": self.by}
-        return Recorded(transaction.add_event(self, body, problem=self.problem).seq)
+        return transaction.add_event(self, body, problem=self.problem)
 
     @staticmethod
     def follow(transaction: Transaction, event: Event) -> None:

@@ -428,25 +428,18 @@ class Store:
         if self.on_postgres or not (wait or self._needs_scrub):
             return True
         with self._write:
-            self._needs_scrub = not self._truncate_log(SCRUB_TIMEOUT_MS if wait else 0)
+            try:
+                with self.writer.connect() as connection:
+                    driver: Any = connection.connection.dbapi_connection
+                    driver.execute(f"PRAGMA busy_timeout = {SCRUB_TIMEOUT_MS if wait else 0}")
+                    try:
+                        row = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                    finally:
+                        driver.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
+                self._needs_scrub = bool(row[0])
+            except (sqlite3.Error, sa.exc.SQLAlchemyError):  # such as a full disk
+                self._needs_scrub = True
             return not self._needs_scrub
-
-    def _truncate_log(self, timeout_ms: int) -> bool:
-        """Checkpoint the write-ahead log and truncate it, waiting at most `timeout_ms` for readers.
-
-        Returns whether this succeeded.
-        """
-        try:
-            with self.writer.connect() as connection:
-                driver: Any = connection.connection.dbapi_connection
-                driver.execute(f"PRAGMA busy_timeout = {timeout_ms}")
-                try:
-                    prevented, _, _ = driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-                finally:
-                    driver.execute(f"PRAGMA busy_timeout = {LOCK_TIMEOUT_MS}")
-        except (sqlite3.Error, sa.exc.SQLAlchemyError):  # such as a full disk
-            return False
-        return not prevented
 
     def close(self) -> None:
         """Close all connections."""
@@ -513,14 +506,13 @@ def read_pages(
     sa.Row
         The next row.
     """
-    order, left = key if order is None else order, limit
-    while left is None or left > 0:
-        size = PAGE_SIZE if left is None else min(PAGE_SIZE, left)
-        page = query.where(key > after).order_by(order).limit(size)
+    while limit is None or limit > 0:
+        size = PAGE_SIZE if limit is None else min(PAGE_SIZE, limit)
+        page = query.where(key > after).order_by(key if order is None else order).limit(size)
         with store.reading() as connection:
             rows = connection.execute(page).all()
         yield from rows
         if len(rows) < size:
             return
         after = rows[-1][0]
-        left = None if left is None else left - len(rows)
+        limit = None if limit is None else limit - size

@@ -18,6 +18,7 @@ from belated.ledger.events import (
     Event,
     NewEvent,
     NotFound,
+    Recorded,
     chunk_ids,
     read_episodes,
 )
@@ -33,16 +34,6 @@ MAX_ROWS_PER_INSERT: Final = 1000
 
 EVENT_COLUMNS: Final = [column.name for column in schema.events.columns]
 """Names of the columns of the table of events, in the order of the fields of an `Event`."""
-
-# tables in an order in which foreign keys refer to earlier tables
-INSERT_ORDER: Final = (
-    schema.problems,
-    schema.episodes,
-    schema.subjects,
-    schema.events,
-    schema.policies,
-    schema.idempotency_keys,
-)
 
 
 class ProblemCache:
@@ -140,7 +131,10 @@ class Transaction:
         """Policy of the next publication; None while tables are rebuilt, which omits policies."""
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
-        self._rows: dict[sa.Table, list[dict[str, Any]]] = {table: [] for table in INSERT_ORDER}
+        # foreign keys refer to earlier tables
+        self._rows: dict[sa.Table, list[dict[str, Any]]] = {
+            table: [] for table in schema.metadata.sorted_tables
+        }
         self._claims: dict[int, dict[str, Any]] = {}  # changed rows, by seq of the opening
         self._episodes: dict[str, EpisodeRecord | None] = {}
         self._events: dict[int, Event] = {}  # those loaded or added, by seq
@@ -240,8 +234,8 @@ class Transaction:
 
     def add_event(
         self, new: NewEvent, body: Any, *, problem: int | None = None, episode: str | None = None
-    ) -> Event:
-        """Append an event, let the derived tables follow it, and return it.
+    ) -> Recorded:
+        """Append an event, let the derived tables follow it, and return the outcome.
 
         Parameters
         ----------
@@ -257,8 +251,8 @@ class Transaction:
 
         Returns
         -------
-        Event
-            The event.
+        Recorded
+            Outcome with the sequence number of the event.
         """
         self.seq += 1
         # a salt keeps redacted content from being guessed from its digest
@@ -271,7 +265,7 @@ class Transaction:
         self._events[event.seq] = event
         self._rows[schema.events].append(dict(zip(EVENT_COLUMNS, event, strict=True)))
         new.follow(self, event)
-        return event
+        return Recorded(event.seq)
 
     def read_events(self, seqs: Sequence[int]) -> list[Event]:
         """Return the events `seqs`, which must not be redacted.

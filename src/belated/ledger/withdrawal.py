@@ -16,7 +16,6 @@ from belated.ledger.events import (
     Event,
     NotFound,
     Outcome,
-    Recorded,
     chunk_ids,
 )
 from belated.ledger.transaction import Transaction
@@ -49,7 +48,7 @@ def record_withdrawal(transaction: Transaction, event: "Withdrawn") -> Outcome:
             return NotFound(f"The subject has no episodes in the problem with id {problem}.")
     transaction.redacted = True
     # the event names the episodes for the fold, but not the subject
-    return Recorded(transaction.add_event(event, {"episodes": ids}, problem=problem).seq)
+    return transaction.add_event(event, {"episodes": ids}, problem=problem)
 
 
 def follow_withdrawal(transaction: Transaction, event: Event) -> None:
