@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
+from belated.check import check_text
 from belated.ledger import schema
 from belated.ledger.content import parse_content
 from belated.ledger.events import Event
@@ -76,14 +77,17 @@ def find_event_fault(event: Event) -> str | None:
 
 
 def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
-    """Return a message if `event` has feedback that is not valid for its problem, else None.
+    """Return a message if `event` has content that is not valid for its problem, else None.
 
     `spec` is the specification of the problem.
     """
-    if event.kind not in ("feedback", "corrected") or event.text is None:
+    if event.text is None:
         return None
     try:
-        parse_content(event.body, spec)
+        if event.kind in ("feedback", "corrected"):
+            parse_content(event.body, spec)
+        elif event.kind == "lost":
+            check_text("reason", event.body["reason"])
     except Exception as error:  # content that is not JSON, or malformed in any other way
         return f"Event {event.seq} has invalid content. {error}"
     return None
