@@ -62,7 +62,7 @@ class Columns(NamedTuple):
     has_path: bool = True
     """Whether the states and actions have arrived."""
     padding: tuple[PaddingStep, ...] = ()
-    """Padding that has to be compared with the end of the episode, which arrived before."""
+    """Padding that has to be compared with the end of the episode, here or in earlier feedback."""
 
     @classmethod
     def of_path(
@@ -329,12 +329,11 @@ def _parse_rewards(rewards: object, spec: ProblemSpec, end: int) -> dict[int, fl
     if not isinstance(rewards, Mapping) or not rewards:
         expected = 'must be an object with at least one reward by step, such as {"0": 0.5}'
         raise _unexpected("rewards", expected, rewards)
+    places = {str(step): step for step in range(horizon)}
     by_step: dict[int, float] = {}
     for key, value in rewards.items():
-        # the length is limited, since Python refuses to convert texts of thousands of digits
-        digits = isinstance(key, str) and len(key) < 10 and key.isdecimal() and key.isascii()
-        step = int(key) if digits else key
-        if type(step) is not int or not 0 <= step < horizon or str(step) != str(key):
+        step = places.get(str(key)) if type(key) in (int, str) else None
+        if step is None:
             raise ContentError(
                 "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {shorten(key)}."
             )
