@@ -12,7 +12,7 @@ Rejected requests are kept in the quarantine, each with the reason for the rejec
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import sqlalchemy as sa
 
@@ -190,6 +190,8 @@ MAX_STORED_BYTES: Final = 16_384
 @dataclass(frozen=True)
 class KeyStored(Recorded):
     """Outcome: a response was stored under an idempotency key; no event was recorded."""
+
+    name: ClassVar[str] = "keystored"
 
 
 @dataclass(frozen=True)

@@ -239,6 +239,7 @@ def chunk_ids(ids: Sequence[K]) -> Iterator[Sequence[K]]:
 class Recorded:
     """Outcome: the event was recorded. It is on disk when its transaction is committed."""
 
+    name: ClassVar[str] = "recorded"
     seq: int
     """Sequence number of the event."""
     episode: EpisodeRecord | None = None
@@ -249,6 +250,7 @@ class Recorded:
 class AlreadyRecorded:
     """Outcome: the content of the event is recorded already, and nothing was added."""
 
+    name: ClassVar[str] = "alreadyrecorded"
     seq: int
     """Sequence number of the recorded event; the largest one if several events hold the content."""
     episode: EpisodeRecord | None = None
@@ -297,4 +299,4 @@ class Invalid:
 Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | NotFound | DataWithdrawn | Invalid
 """Outcome of recording an event.
 
-The attribute `name` of a rejection identifies its type in the quarantine."""
+The attribute `name` of an outcome identifies its type in the quarantine and in metrics."""
