@@ -30,7 +30,8 @@ from statistics import median
 import sqlalchemy as sa
 
 from belated.ledger import Ledger, Part, ProblemSpec, Recorded
-from belated.ledger.events import Defined, Feedback, NewEvent, Opened, Published
+from belated.ledger.events import NewEvent
+from belated.ledger.kinds import Defined, Feedback, Opened, Published
 from belated.online.host import Host
 from belated.online.learner_cache import Follower
 from belated.online.learner_factory import build_learner

@@ -27,7 +27,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from belated.ledger import Ledger, Recorded
-from belated.ledger.events import Opened
+from belated.ledger.kinds import Opened
 from load_client import Load, drive, request
 from load_clinic import OPEN_BATCH_EPISODES, check_statuses, define, generate_feedback
 from processes import Server, cpu_seconds, parent, run_postgres, run_service

@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from belated.episode import Policy
-from belated.ledger.events import EpisodeRecord, Event, Feedback, NewEvent, Outcome, Recorded
+from belated.ledger.events import EpisodeRecord, Event, NewEvent, Outcome, Recorded
+from belated.ledger.kinds import Feedback
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import Late, Part, ProblemSpec
 

@@ -8,7 +8,8 @@ from attacks.client import Watcher, ask_together, count_statuses, format_statuse
 from attacks.registry import SQLITE, Finding, attack, list_times
 from attacks.service import CLINIC, Response, Service
 from attacks.testbed import Testbed
-from belated.ledger.events import Feedback, NewEvent, Recorded
+from belated.ledger.events import NewEvent, Recorded
+from belated.ledger.kinds import Feedback
 
 EXPORTS = 12
 EXPORTED_EPISODES = 30_000

@@ -9,7 +9,7 @@ from attacks.client import ask_together, count_statuses, format_statuses
 from attacks.registry import SQLITE, Finding, attack
 from attacks.service import CLINIC, PLAYED, Response, Service, wait_until
 from attacks.testbed import Testbed
-from belated.ledger.events import Opened
+from belated.ledger.kinds import Opened
 from belated.ledger.store import now
 
 ODD_VALUES: list[str] = [

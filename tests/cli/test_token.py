@@ -52,7 +52,7 @@ def test_a_database_of_another_program_gets_a_sentence_and_is_left_alone(
 @pytest.fixture
 def busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """The address of a ledger that somebody else writes to, and does not finish."""
-    monkeypatch.setattr("belated.ledger.databases.LOCK_TIMEOUT_MS", 1)
+    monkeypatch.setattr("belated.ledger.store.LOCK_TIMEOUT_MS", 1)
     file = tmp_path / "ledger.db"
     with Ledger.open(f"sqlite:///{file}"):
         pass

@@ -1,7 +1,5 @@
 """Several processes write to one ledger on PostgreSQL, and some of them fail."""
 
-import random
-from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,14 +10,11 @@ import sqlalchemy as sa
 import ledger_samples as samples
 from belated.ledger import (
     AlreadyRecorded,
-    Feedback,
     Ledger,
     Recorded,
 )
 from belated.ledger.store import OUTAGES
 from processes import Program
-
-WRITERS = 3
 
 
 @pytest.fixture
@@ -42,42 +37,6 @@ def check_sound(ledger: Ledger) -> None:
     assert ledger.faults() == []
 
 
-def send_all(url: str, ids: list[str], writer: int) -> dict[str, str]:
-    """Send feedback of all episodes; every third one differs between the writers."""
-    order = list(enumerate(ids))
-    random.Random(writer).shuffle(order)
-    outcomes = {}
-    with Ledger.open(url) as ledger:
-        for first in range(0, len(order), 7):
-            some = order[first : first + 7]
-            batch = [
-                Feedback(id, {"steps": [samples.step(writer, i)]})
-                if i % 4 == 1
-                else Feedback(id, samples.whole(writer if i % 3 == 0 else i))
-                for i, id in some
-            ]
-            for (_, id), outcome in zip(some, ledger.append(batch), strict=True):
-                outcomes[id] = type(outcome).__name__
-                if isinstance(outcome, Recorded):
-                    assert samples.at(ledger, outcome.seq).episode == id
-    return outcomes
-
-
-def test_concurrent_writers_record_everything_once(ledger: Ledger, postgres_url: str) -> None:
-    ids = samples.opened(ledger, samples.defined(ledger), 60)
-    with ThreadPoolExecutor(WRITERS) as pool:
-        sent = list(pool.map(lambda writer: send_all(postgres_url, ids, writer), range(WRITERS)))
-    check_sound(ledger)
-    bodies: dict[str, list[str]] = {id: [] for id in ids}
-    for event in ledger.events(kinds=["feedback"]):
-        bodies[str(event.episode)].append(event.text or "")
-    for i, id in enumerate(ids):
-        outcomes = Counter(writer[id] for writer in sent)
-        if i % 4 != 1:
-            assert len(bodies[id]) == outcomes["Recorded"] == 1
-            assert outcomes["AlreadyRecorded" if i % 3 else "Conflict"] == WRITERS - 1
-
-
 @pytest.mark.parametrize("isolation", ["read committed", "serializable"])
 def test_a_writer_that_waits_sees_what_was_committed_meanwhile(
     postgres_url: str, isolation: str
@@ -91,7 +50,8 @@ def test_a_writer_that_waits_sees_what_was_committed_meanwhile(
         ids = samples.opened(ledger, problem, 3)
         samples.tell(ledger, ids[0], samples.whole())
         with ThreadPoolExecutor(1) as pool, Ledger.open(postgres_url) as other:
-            with other.store.appending() as (connection, last):
+            last = other.last
+            with other.store.writing() as connection:
                 sent = pool.submit(samples.tell, ledger, ids[1], samples.whole(1))
                 wait_for_writer(postgres_url)
                 values = {"seq": last + 1, "problem": problem}
@@ -133,7 +93,7 @@ def test_a_connection_that_breaks_while_it_waits_records_nothing(
     check_sound(ledger)
 
 
-def test_after_a_restart_of_the_server_only_one_call_fails(ledger: Ledger, other: Ledger) -> None:
+def test_after_a_restart_of_the_server_no_call_fails(ledger: Ledger, other: Ledger) -> None:
     [id, known] = samples.opened(ledger, samples.defined(ledger), 2)
     samples.tell(ledger, known, samples.whole())
     connections = [ledger.store.writer.connect() for _ in range(3)]
@@ -142,8 +102,6 @@ def test_after_a_restart_of_the_server_only_one_call_fails(ledger: Ledger, other
         each.close()
     with other.store.reading() as connection:
         connection.exec_driver_sql("SELECT pg_terminate_backend(pid) FROM unnest(%s) pid", (pids,))
-    with pytest.raises(OUTAGES):
-        samples.tell(ledger, id, samples.whole(1))
     assert isinstance(samples.tell(ledger, id, samples.whole(1)), Recorded)
 
 

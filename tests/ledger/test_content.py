@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import ledger_samples as samples
 from belated.ledger import ProblemSpec
-from belated.ledger.content import ContentError, parse_content, parse_correction
+from belated.ledger.content import ContentError, parse_content
 from belated.ledger.schema import canonical, digest
 
 UNKNOWN = samples.spec(late="rewards")
@@ -159,8 +159,3 @@ def test_nonsense_gets_a_sentence_and_a_field(content, field, sentence: str) -> 
 def test_a_path_alone_is_for_late_rewards() -> None:
     with pytest.raises(ContentError, match="may arrive separately only if late is 'rewards'"):
         parse_content({"path": samples.path()}, KNOWN)
-
-
-def test_a_correction_must_be_whole() -> None:
-    with pytest.raises(ContentError, match=r"^A correction must be a whole episode"):
-        parse_correction({"steps": [samples.step(0)]}, UNKNOWN)

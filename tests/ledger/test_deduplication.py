@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from belated.ledger import Ledger
-from belated.ledger.events import (
+from belated.ledger import (
     AlreadyRecorded,
     Conflict,
     Corrected,
     Feedback,
     Invalid,
+    Ledger,
     NotFound,
     Recorded,
 )
@@ -74,20 +74,6 @@ def test_events_of_one_call_are_compared_with_each_other(ledger: Ledger) -> None
     holds(ledger, before + 3, {"steps": [step(2, 3)]})
 
 
-def test_feedback_with_different_content_is_a_conflict(ledger: Ledger) -> None:
-    """Other content for what has come is a conflict; it adds nothing, and is kept aside."""
-    [episode] = opened(ledger, defined(ledger))
-    first = seq(tell(ledger, episode, whole(7)))
-    for content in (whole(8), {"steps": [step(1, 40)]}):
-        outcome = tell(ledger, episode, content)
-        assert type(outcome) is Conflict
-        assert outcome.seq == first
-    assert ledger.last == first
-    assert [(refusal.episode, refusal.outcome) for refusal in ledger.quarantine] == [
-        (episode, "conflict")
-    ] * 2
-
-
 def test_feedback_of_an_episode_that_was_not_opened_is_not_found(ledger: Ledger) -> None:
     """Feedback of an episode that was never opened is unknown."""
     [episode] = opened(ledger, defined(ledger))
@@ -137,39 +123,6 @@ def test_a_path_and_its_rewards_arrive_in_any_order(ledger: Ledger) -> None:
     assert type(tell(ledger, b, {"path": path(6)})) is AlreadyRecorded
     seq(tell(ledger, c, {"steps": [step(0, 7)]}))
     assert type(tell(ledger, c, {"path": path(7)})) is Conflict
-
-
-def test_malformed_feedback_is_invalid_and_the_field_is_named(ledger: Ledger) -> None:
-    """Content that does not fit the problem is rejected, with the name of the field."""
-    [episode] = opened(ledger, defined(ledger))
-    before = ledger.last
-    cases: tuple[tuple[str | None, Any], ...] = (
-        (None, None),
-        (None, {}),
-        ("states", {**whole(), "states": [0, 0]}),
-        ("states[1]", {**whole(), "states": [0, 3, 0, 0]}),
-        ("states[1]", {**whole(), "states": [0, -1, 0, 0]}),
-        ("actions[0]", {**whole(), "actions": [True, 0, 0]}),
-        ("actions[2]", {**whole(), "actions": [0, 0, 0.0]}),
-        ("rewards[0]", {**whole(), "rewards": [1.5, 0, 0]}),
-        ("rewards[1]", {**whole(), "rewards": [0, float("nan"), 0]}),
-        ("rewards", {**whole(), "rewards": None}),
-        ("steps", {"steps": []}),
-        ("steps[0].step", {"steps": [{**step(0), "step": 3}]}),
-        ("steps[1]", {"steps": [step(0), {**step(0), "reward": 0.75}]}),
-        ("steps[0].reward", {"steps": [{**step(0), "reward": None}]}),
-        ("steps[0].state", {"steps": [{"step": 0, "action": 0, "next_state": 0}]}),
-    )
-    for field, content in cases:
-        outcome = tell(ledger, episode, content)
-        assert isinstance(outcome, Invalid)
-        assert outcome.field == field
-        assert (field or "content") in outcome.reason
-        assert outcome.reason.endswith(".")
-        assert "\n" not in outcome.reason
-    assert ledger.last == before
-    aside = [refusal.reason for refusal in ledger.quarantine]
-    assert len(aside) == len(cases)
 
 
 def test_a_correction_replaces_all_earlier_feedback(ledger: Ledger) -> None:

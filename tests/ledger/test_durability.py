@@ -1,13 +1,9 @@
 """Acknowledged events survive a crash, and events that were not acknowledged are absent."""
 
-from pathlib import Path
-
-import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import AlreadyRecorded, Feedback, Ledger, Recorded
-from belated.ledger.ledger import RECORDERS
+from belated.ledger import AlreadyRecorded, Ledger
 from processes import Program
 
 WRITER = """
@@ -72,52 +68,3 @@ def test_postgres_syncs_every_commit_even_where_it_would_not(postgres_url: str) 
         # a writer that waited must see what was committed meanwhile
         isolation = connection.exec_driver_sql("SHOW transaction_isolation").scalar()
         assert isolation == "read committed"
-
-
-def test_a_batch_is_one_commit(ledger: Ledger) -> None:
-    ids = samples.opened(ledger, samples.defined(ledger), 20)
-    commits = []
-    sa.event.listen(ledger.store.writer, "commit", lambda connection: commits.append(1))
-    outcomes = ledger.append(
-        [Feedback(id, samples.whole(i)) for i, id in enumerate(ids)]
-        + [Feedback("nobody", samples.whole()), Feedback(ids[0], samples.whole(1))]
-    )
-    assert len(commits) == 1
-    assert [type(outcome) for outcome in outcomes[:20]] == [Recorded] * 20
-
-
-def test_a_batch_that_fails_leaves_nothing(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
-    ids = samples.opened(ledger, samples.defined(ledger), 2)
-    before = list(ledger.events())
-    record = RECORDERS[Feedback]
-
-    def failing(batch, given):
-        batch.flush()
-        if given.episode == ids[1]:
-            raise MemoryError("no more")
-        return record(batch, given)
-
-    monkeypatch.setitem(RECORDERS, Feedback, failing)
-    events = [Feedback("nobody", {}), *(Feedback(id, samples.whole()) for id in ids)]
-    with pytest.raises(MemoryError):
-        ledger.append(events)
-    monkeypatch.undo()
-    assert list(ledger.events()) == before
-    assert list(ledger.quarantine) == []
-    assert [type(outcome) for outcome in ledger.append(events[1:])] == [Recorded] * 2
-
-
-def test_an_empty_batch_takes_no_transaction(sqlite_url: str) -> None:
-    with Ledger.open(sqlite_url) as ledger:
-        begun = []
-        sa.event.listen(ledger.store.engine, "begin", lambda connection: begun.append(1))
-        assert ledger.append([]) == []
-        assert begun == []
-
-
-def test_a_file_belongs_to_its_owner_alone(tmp_path: Path) -> None:
-    path = tmp_path / "ledger.db"
-    with Ledger.open(f"sqlite:///{path}") as ledger:
-        samples.defined(ledger)
-        files = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
-    assert files == {"ledger.db": 0o600, "ledger.db-wal": 0o600, "ledger.db-shm": 0o600}

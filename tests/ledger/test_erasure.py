@@ -16,7 +16,8 @@ import sqlalchemy as sa
 import ledger_samples as samples
 from belated.ledger import Ledger, schema
 from belated.ledger.audit import copy
-from belated.ledger.events import Feedback, Lost, NewEvent, Opened, Recorded, Withdrawn
+from belated.ledger.events import NewEvent, Recorded
+from belated.ledger.kinds import Feedback, Lost, Opened, Withdrawn
 from belated.ledger.store import Store
 from combinations import FULL
 

@@ -7,7 +7,6 @@ from belated.ledger import (
     Control,
     Corrected,
     Defined,
-    Event,
     Feedback,
     Ledger,
     Opened,
@@ -64,12 +63,6 @@ def test_what_is_no_event_is_refused_before_anything_is_recorded(memory: Ledger)
     with pytest.raises(TypeError, match=r"^An event must be one of belated.ledger's kinds, got"):
         memory.append([Feedback(episode, samples.whole()), {"kind": "tick"}])
     assert memory.last == before
-
-
-def test_the_body_is_parsed_until_it_is_redacted() -> None:
-    event = Event(1, 1, None, "tick", 0, None, '{"upto":3}', None, "", False)
-    assert event.body == {"upto": 3}
-    assert event._replace(text=None, redacted=True).body is None
 
 
 def test_the_time_is_that_of_the_clock_and_of_the_caller() -> None:

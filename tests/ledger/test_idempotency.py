@@ -4,8 +4,7 @@ import pytest
 import sqlalchemy as sa
 
 from belated.ledger import AlreadyRecorded, Conflict, Ledger, NotFound, schema
-from belated.ledger.clients import KEY_LIFETIME_S, StoredResponse
-from belated.ledger.events import KeyStored
+from belated.ledger.clients import KEY_LIFETIME_S, KeyStored, StoredResponse
 from belated.ledger.store import now
 
 

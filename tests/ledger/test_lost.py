@@ -8,7 +8,6 @@ from belated.ledger import (
     Conflict,
     Corrected,
     DataWithdrawn,
-    Feedback,
     Ledger,
     Lost,
     NotFound,
@@ -123,11 +122,3 @@ def test_a_repeated_opening_of_an_archived_problem_finds_its_episode(ledger: Led
     ledger.control(problem, "archive")
     [outcome] = ledger.append([Opened(problem, 1, None, id)])
     assert type(outcome) is AlreadyRecorded
-
-
-def test_feedback_of_many_episodes_revives_only_its_own(ledger: Ledger) -> None:
-    ids = samples.opened(ledger, samples.defined(ledger), 3)
-    ledger.append([Lost(id, "why") for id in ids])
-    ledger.append([Feedback(ids[1], samples.whole(1))])
-    records = ledger.episodes(ids)
-    assert [records[id].lost is None for id in ids] == [False, True, False]

@@ -15,8 +15,6 @@ import ledger_samples as samples
 from belated.ledger import AlreadyRecorded, Feedback, Ledger, migrations, schema
 from belated.ledger.events import Kind
 from belated.ledger.store import Store
-from belated.online.host import Host
-from belated.online.status import ProblemStatus
 from belated.online.verify import verify
 
 NEXT = '''
@@ -96,11 +94,6 @@ def later(tmp_path: Path) -> Path:
     shutil.copytree(migrations.FOLDER, folder, ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "versions" / "v9999_next.py").write_text(NEXT)
     return folder
-
-
-def played(number: int) -> dict[str, list[float]]:
-    """Return the feedback that an episode of that ledger may have."""
-    return {"states": [0, number, 1, 2], "actions": [1, 0, 1], "rewards": [0.5, 1, number / 4]}
 
 
 def version(ledger: Ledger) -> str | None:
@@ -185,29 +178,6 @@ def test_a_ledger_of_the_first_version_is_read_as_it_was_written(first: str) -> 
         [problem] = ledger.problems()
         verdict = verify(ledger, problem)
         assert (verdict.faults, verdict.unsettled, verdict.policy) == ([], [], POLICY)
-
-
-def test_a_ledger_of_the_first_version_goes_on(first: str) -> None:
-    with Ledger.open(first) as ledger:
-        [problem] = ledger.problems()
-        host = Host(ledger)
-        host.step()
-        standing = host.status(problem)
-        assert isinstance(standing, ProblemStatus)
-        assert (standing.learner.begun, standing.learner.observed) == (13, 11)
-        before = ledger.last
-        for number in range(4):
-            ids = samples.opened(ledger, problem.id, 3)
-            ledger.append([Feedback(id, played(number)) for id in ids])
-        ledger.append([Feedback(ids[0], {"states": []})])
-        ledger.withdraw(subject="patient-2")
-        host.step()
-        host.stop()
-        assert ledger.last > before + 24
-        assert [kept.id == 1 for kept in ledger.quarantine] == [True, False]
-        verdict = verify(ledger, problem)
-        assert (verdict.faults, verdict.unsettled) == ([], [])
-        assert verdict.policy != POLICY
 
 
 def test_subjects_of_the_first_version_are_kept_and_can_be_withdrawn(first: str) -> None:

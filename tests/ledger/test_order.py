@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from belated.ledger import Ledger
-from belated.ledger.events import AlreadyRecorded, Conflict, Event, Feedback, Recorded
+from belated.ledger.events import AlreadyRecorded, Event, Recorded
+from belated.ledger.kinds import Feedback
 from ledger_samples import (
-    at,
     defined,
-    kinds,
     opened,
     seq,
     tell,
@@ -103,31 +102,6 @@ def test_a_ledger_that_is_opened_again_holds_the_same_events(url: str) -> None:
         assert seq(ledger.tick(problem)) == len(before) + 1
 
 
-def test_feedback_that_several_writers_send_at_once_is_recorded_once(url: str) -> None:
-    """Of several that send the same at once, one records it, and the others are told so."""
-    with Ledger.open(url) as ledger:
-        ids = opened(ledger, defined(ledger), EACH)
-        outcomes: list[list[object]] = [[] for _ in range(WRITERS)]
-
-        def send(writer: int) -> Callable[[], None]:
-            def task() -> None:
-                with Ledger.open(url) as mine:
-                    for i, episode in enumerate(ids):
-                        # the last episodes come with other content from each writer
-                        content = whole(i if i < EACH // 2 else writer)
-                        outcomes[writer].append(tell(mine, episode, content))
-
-            return task
-
-        together([send(writer) for writer in range(WRITERS)])
-        for i in range(EACH):
-            got = [type(outcomes[writer][i]) for writer in range(WRITERS)]
-            other = AlreadyRecorded if i < EACH // 2 else Conflict
-            assert got.count(Recorded) == 1
-            assert got.count(other) == WRITERS - 1
-        assert kinds(ledger).count("feedback") == EACH
-
-
 def test_a_reader_sees_every_event_while_others_write(url: str) -> None:
     """A reader that continues after its last event misses none while others write."""
     with Ledger.open(url) as ledger:
@@ -154,17 +128,3 @@ def test_a_reader_sees_every_event_while_others_write(url: str) -> None:
 
         together([follow] + [write] * WRITERS)
         assert seen == list(range(1, total + 1))
-
-
-def test_a_sound_ledger_has_no_faults_and_a_digest_of_its_own(ledger: Ledger) -> None:
-    """It finds no fault with itself, and its digest tells one ledger from another."""
-    problem = defined(ledger)
-    empty = ledger.digest()
-    [episode] = opened(ledger, problem)
-    told = seq(tell(ledger, episode, whole(1)))
-    assert ledger.faults() == []
-    assert ledger.digest() != empty
-    assert ledger.digest(upto=2) == empty
-    event = at(ledger, told)
-    assert len(event.sha) == 64
-    assert not event.redacted

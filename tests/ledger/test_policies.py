@@ -9,7 +9,6 @@ import sqlalchemy as sa
 import ledger_samples as samples
 from belated.episode import Policy
 from belated.ledger import Ledger, schema
-from belated.ledger.policies import decode_policy, encode_policy
 
 
 def published(ledger: Ledger) -> int:
@@ -45,13 +44,3 @@ def test_a_version_that_was_changed_is_not_read(ledger: Ledger, change: dict[str
     with pytest.raises(ValueError, match=f"^{re.escape(sentence)}\\.$"):
         ledger.policies.get(problem, 2)
     assert ledger.policies.get(problem, 1) is not None
-
-
-def test_what_is_unpacked_is_what_was_packed(memory: Ledger) -> None:
-    problem, spec = published(memory), samples.spec()
-    for version in (1, 2):
-        policy = memory.policies.get(problem, version)
-        assert policy is not None
-        assert decode_policy(encode_policy(policy), spec) == policy
-    assert memory.policies.get(problem, 3) is None
-    assert memory.policies.get(99, 1) is None

@@ -8,7 +8,6 @@ import pytest
 import ledger_samples as samples
 from belated.ledger import Ledger, clients
 from belated.ledger.clients import MAX_BODY_CHARS, RejectedRequest
-from combinations import FULL
 from ledger_samples import (
     defined,
     opened,
@@ -47,24 +46,6 @@ def test_each_problem_has_room_of_its_own(small: None, ledger: Ledger) -> None:
     assert '"mine"' in texts(ledger)
 
 
-def test_what_comes_again_counts_as_new(small: None, url: str) -> None:
-    with Ledger.open(url, clock=itertools.count(10**15).__next__) as ledger:
-        ledger.quarantine.add("Again.", None)
-        for first in range(0, 500, 10):
-            ledger.quarantine.add_all(numbered(10, first=first))
-            ledger.quarantine.add("Again.", None)
-        [again] = [kept for kept in ledger.quarantine if kept.reason == "Again."]
-        assert again.times == 51
-        assert again.id == 10**15
-
-
-@pytest.mark.skipif(not FULL, reason="BELATED_FULL=1 tests the limit itself, others a small one")
-def test_room_is_made_for_ten_thousand(memory: Ledger) -> None:
-    limit, every = clients.MAX_REQUESTS_PER_PROBLEM, clients.PRUNE_EVERY_REQUESTS
-    memory.quarantine.add_all(numbered(limit + 2 * every))
-    assert limit <= len(list(memory.quarantine)) < limit + every
-
-
 @pytest.mark.parametrize("clock", [lambda: 5, itertools.count(10**15, 1000).__next__])
 def test_who_reads_on_misses_nothing_when_the_last_was_dropped(
     url: str, clock: Callable[[], int]
@@ -73,27 +54,17 @@ def test_who_reads_on_misses_nothing_when_the_last_was_dropped(
         ledger.quarantine.add_all(numbered(3))
         ids = [kept.id for kept in ledger.quarantine]
         assert ids == sorted(set(ids))
-        ledger.quarantine.add("Refused.", "later")
+        ledger.quarantine.add_all([RejectedRequest("Refused.", "later")])
         assert [kept.text for kept in ledger.quarantine.read(after=ids[-1])] == ['"later"']
         if clock() > 5:
             last = max(kept.id for kept in ledger.quarantine)
             ledger.quarantine.forget(before=2**60)
-            ledger.quarantine.add("Refused.", "anew")
+            ledger.quarantine.add_all([RejectedRequest("Refused.", "anew")])
             assert [kept.text for kept in ledger.quarantine.read(after=last)] == ['"anew"']
 
 
-def test_refusals_are_read_by_problem_and_in_pieces(ledger: Ledger) -> None:
-    ledger.quarantine.add_all(numbered(5, problem=7) + numbered(5, first=5))
-    assert texts(ledger, 7) == ["0", "1", "2", "3", "4"]
-    first = list(ledger.quarantine.read(limit=6))
-    rest = list(ledger.quarantine.read(after=first[-1].id))
-    assert [kept.text for kept in first + rest] == [str(n) for n in range(10)]
-    with pytest.raises(ValueError, match=r"^after must be at least 0, got -1\.$"):
-        ledger.quarantine.read(after=-1)
-
-
 def test_what_is_long_or_odd_is_kept_as_far_as_it_can_be(ledger: Ledger) -> None:
-    ledger.quarantine.add("odd: \0\ud800" + "x" * 5000, {"key": "y" * 10**6})
+    ledger.quarantine.add_all([RejectedRequest("odd: \0\ud800" + "x" * 5000, {"key": "y" * 10**6})])
     [kept] = ledger.quarantine
     assert kept.reason.startswith(r"odd: \x00\ud800xxx")
     assert len(kept.reason) == 1000
@@ -104,11 +75,11 @@ def test_what_is_long_or_odd_is_kept_as_far_as_it_can_be(ledger: Ledger) -> None
 def test_of_a_withdrawn_episode_it_is_kept_only_that_something_came(ledger: Ledger) -> None:
     problem = samples.defined(ledger)
     one, two = samples.opened(ledger, problem, 2)
-    ledger.quarantine.add("Refused.", "secret", episode=one)
-    ledger.quarantine.add("Refused.", "public", episode=two)
+    ledger.quarantine.add_all([RejectedRequest("Refused.", "secret", episode=one)])
+    ledger.quarantine.add_all([RejectedRequest("Refused.", "public", episode=two)])
     assert [kept.problem for kept in ledger.quarantine] == [problem, problem]
     ledger.withdraw(episode=one)
-    ledger.quarantine.add("The secret is refused.", "secret", episode=one)
+    ledger.quarantine.add_all([RejectedRequest("The secret is refused.", "secret", episode=one)])
     assert [(kept.outcome, kept.reason, kept.text) for kept in ledger.quarantine] == [
         ("refused", "Refused.", '"public"'),
         ("gone", f"Episode {one} has been withdrawn.", None),
@@ -118,7 +89,7 @@ def test_of_a_withdrawn_episode_it_is_kept_only_that_something_came(ledger: Ledg
 def test_one_that_names_another_problem_stays_there(ledger: Ledger) -> None:
     clinic, shop = samples.defined(ledger, "clinic"), samples.defined(ledger, "shop")
     [episode] = samples.opened(ledger, clinic)
-    ledger.quarantine.add("Refused.", 1, problem=shop, episode=episode)
+    ledger.quarantine.add_all([RejectedRequest("Refused.", 1, problem=shop, episode=episode)])
     assert texts(ledger, clinic) == []
     assert texts(ledger, shop) == ["1"]
 
@@ -132,7 +103,7 @@ def test_a_rejected_request_is_kept_once_with_its_reason(any_ledger: Ledger) -> 
     for _ in range(3):
         tell(ledger, episode, odd)
     tell(ledger, "nobody", whole(1))
-    ledger.quarantine.add("The body is no JSON.", "{", problem=problem)
+    ledger.quarantine.add_all([RejectedRequest("The body is no JSON.", "{", problem=problem)])
     found = list(ledger.quarantine)
     assert [(r.problem, r.episode, r.outcome, r.times) for r in found] == [
         (problem, episode, "refused", 3),
@@ -155,5 +126,5 @@ def test_a_rejected_request_is_kept_once_with_its_reason(any_ledger: Ledger) -> 
     ledger.quarantine.add_all(RejectedRequest(why, odd, episode=episode) for why in ("a", "b"))
     assert [(r.problem, r.reason) for r in read()] == [(problem, "a"), (problem, "b")]
     ledger.withdraw(episode=episode)
-    ledger.quarantine.add("c", odd, episode=episode)
+    ledger.quarantine.add_all([RejectedRequest("c", odd, episode=episode)])
     assert [(r.outcome, r.text) for r in read()] == [("gone", None)]

@@ -7,7 +7,8 @@ import pytest
 
 from belated.episode import Policy
 from belated.ledger import Ledger
-from belated.ledger.events import AlreadyRecorded, Conflict, Invalid, NotFound, Opened
+from belated.ledger.events import AlreadyRecorded, Conflict, Invalid, NotFound
+from belated.ledger.kinds import Opened
 from ledger_samples import (
     ACTIONS,
     STATES,

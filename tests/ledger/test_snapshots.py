@@ -1,12 +1,9 @@
 """Snapshots are read as they were saved."""
 
-from typing import Any
-
 import pytest
-import sqlalchemy as sa
 
 from belated.ledger import Ledger
-from belated.ledger.events import Corrected
+from belated.ledger.kinds import Corrected
 from ledger_samples import defined, one, opened, seq, tell, whole
 
 
@@ -40,21 +37,3 @@ def test_snapshots_of_corrected_or_withdrawn_events_are_dropped(ledger: Ledger) 
     seq(withdrawn)
     assert newest() == seqs[0]
     assert ledger.snapshots.newest(99) is None
-
-
-def test_reading_the_newest_snapshot_ends_its_read_transaction(ledger: Ledger) -> None:
-    """Also if its cursor is not garbage-collected. The next reader sees later changes."""
-    problem = defined(ledger)
-    for place in (1, 2):
-        assert ledger.snapshots.save(problem, place, bytes([place]))
-    cursors: list[Any] = []
-    sa.event.listen(
-        ledger.store.engine, "after_cursor_execute", lambda _, cursor, *rest: cursors.append(cursor)
-    )
-    assert ledger.snapshots.newest(problem) is not None
-    assert cursors
-    assert ledger.snapshots.save(problem, 3, bytes([3]))
-    newest = ledger.snapshots.newest(problem)
-    assert newest is not None
-    assert newest.seq == 3
-    assert ledger.store.scrub(wait=True)

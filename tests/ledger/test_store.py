@@ -66,7 +66,7 @@ def test_a_new_file_that_another_holds_is_waited_for(tmp_path: Path) -> None:
 def test_a_new_file_that_another_does_not_let_go_gets_a_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("belated.ledger.databases.LOCK_TIMEOUT_MS", 1)
+    monkeypatch.setattr("belated.ledger.store.LOCK_TIMEOUT_MS", 1)
     with closing(sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(ConnectionError, match=r"cannot be opened: database is locked\.$"):
@@ -119,14 +119,6 @@ def run(code: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("missing", ["sqlalchemy", "alembic"])
-def test_what_is_not_installed_is_named(missing: str) -> None:
-    done = run(f"import sys; sys.modules[{missing!r}] = None; import belated.ledger")
-    assert done.stderr.splitlines()[-1] == (
-        "ImportError: belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'."
-    )
-
-
 def test_postgres_without_its_driver_is_named() -> None:
     done = run(
         "import sys; sys.modules['psycopg'] = None; from belated.ledger import Ledger;"
@@ -135,12 +127,3 @@ def test_postgres_without_its_driver_is_named() -> None:
     assert done.stderr.splitlines()[-1] == (
         "ImportError: A store on PostgreSQL needs psycopg: pip install 'belated[postgres]'."
     )
-
-
-def test_belated_itself_does_without_the_ledger() -> None:
-    done = run(
-        "import sys; sys.modules['sqlalchemy'] = sys.modules['alembic'] = None\n"
-        "import belated, belated.checks; belated.Learner, belated.simulate\n"
-        "print(any(name.startswith('belated.ledger') for name in sys.modules))"
-    )
-    assert (done.stdout, done.stderr) == ("False\n", "")

@@ -6,12 +6,11 @@ import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import Feedback, Ledger, transaction
+from belated.ledger import Feedback, Ledger
 from belated.ledger.events import EPISODE_QUERIES
-from belated.ledger.kinds import KINDS
-from belated.ledger.problems import ProblemCache
-from belated.ledger.schema import policies, problems
-from belated.ledger.transaction import Transaction, insert_rows
+from belated.ledger.kinds import Tick
+from belated.ledger.schema import problems
+from belated.ledger.transaction import ProblemCache, Transaction
 
 
 def test_a_few_episodes_are_looked_up_without_reading_whole_tables(ledger: Ledger) -> None:
@@ -29,50 +28,15 @@ def test_a_few_episodes_are_looked_up_without_reading_whole_tables(ledger: Ledge
         assert f"SCAN {table}" not in plan
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 499, 1001])
-def test_every_row_arrives_as_it_was_given(
-    ledger: Ledger, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transaction, "MAX_PARAMETERS_PER_INSERT", 1000)
-    monkeypatch.setattr(transaction, "MAX_ROWS_PER_INSERT", 400)
-    given = [
-        {"id": i, "name": f"problem '{i}' % ? \\ é", "archived": i if i % 2 else None}
-        for i in range(1, count + 1)
-    ]
-    with ledger.store.writing() as connection:
-        insert_rows(connection, problems, given)
-    with ledger.store.reading() as connection:
-        rows = connection.execute(sa.select(problems).order_by(problems.c.id))
-        assert [dict(row._mapping) for row in rows] == given
-
-
-def test_bytes_numbers_and_nothing_arrive_as_they_are(ledger: Ledger) -> None:
-    row = {
-        "problem": 1,
-        "version": 2**62,
-        "seq": 3,
-        "tick": None,
-        "actions": bytes(range(256)),
-        "explore": None,
-        "epsilon": 0.1 + 0.2,
-        "sha": "0" * 64,
-    }
-    with ledger.store.writing() as connection:
-        insert_rows(connection, problems, [{"id": 1, "name": "p", "archived": None}])
-        insert_rows(connection, policies, [row])
-    with ledger.store.reading() as connection:
-        assert dict(connection.execute(sa.select(policies)).one()._mapping) == row
-
-
 def test_a_commit_that_fails_records_nothing_and_the_next_one_succeeds(ledger: Ledger) -> None:
     known = ledger.problem(samples.defined(ledger))
     assert known is not None
     before = ledger.last
 
     def record_again() -> None:
-        with ledger.store.appending() as (connection, last):
-            failing = Transaction(connection, ProblemCache(), KINDS, last=last, at=0)
-            failing.add_event("tick", "{}", problem=known.id)
+        with ledger.store.writing() as connection:
+            failing = Transaction(connection, ProblemCache(), last=before, at=0)
+            failing.add_event(Tick(known.id), {"upto": 1}, problem=known.id)
             failing.add_row(problems, id=known.id, name=known.name, archived=None)  # exists
             failing.commit()
 

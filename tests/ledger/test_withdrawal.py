@@ -2,22 +2,21 @@
 
 from pathlib import Path
 
-import pytest
 import sqlalchemy as sa
 
 import ledger_samples as samples
-from belated.ledger import Ledger, schema
-from belated.ledger.events import (
+from belated.ledger import (
     AlreadyRecorded,
     Corrected,
     DataWithdrawn,
     Feedback,
+    Ledger,
     NotFound,
     Opened,
     Recorded,
     Withdrawn,
+    schema,
 )
-from belated.ledger.store import SCRUB_TIMEOUT_MS, Store
 from ledger_samples import (
     at,
     defined,
@@ -94,43 +93,6 @@ def test_who_reads_puts_the_scrubbing_off_until_later(tmp_path: Path) -> None:
             wal = (tmp_path / "ledger.db-wal").stat().st_size
         ledger.tick(1)
         assert wal > (tmp_path / "ledger.db-wal").stat().st_size == 0
-
-
-def test_only_who_redacts_waits_for_those_who_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    waits: list[int] = []
-    plain = Store._truncate_log
-
-    def truncate_log(store: Store, timeout_ms: int) -> bool:
-        waits.append(timeout_ms)
-        return plain(store, timeout_ms)
-
-    monkeypatch.setattr(Store, "_truncate_log", truncate_log)
-    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
-        play(ledger)
-        assert waits == [0]  # at the start something may be left by another
-        with ledger.store.reading() as connection:
-            connection.execute(sa.select(schema.events)).all()
-            ledger.withdraw(subject="Ann Other")
-            ledger.tick(1)
-        ledger.tick(1)
-        ledger.tick(1)
-    assert waits == [0, SCRUB_TIMEOUT_MS, 0, 0]
-
-
-def test_what_is_recorded_is_recorded_though_nothing_can_be_scrubbed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with Ledger.open(f"sqlite:///{tmp_path / 'ledger.db'}") as ledger:
-        play(ledger)
-        with monkeypatch.context() as patched:
-            patched.setattr("belated.ledger.store.SCRUB_TIMEOUT_MS", "no number")  # which fails
-            [outcome] = ledger.withdraw(subject="Ann Other")
-            assert isinstance(outcome, Recorded)
-            assert (tmp_path / "ledger.db-wal").stat().st_size > 0
-        ledger.tick(1)
-        assert (tmp_path / "ledger.db-wal").stat().st_size == 0
 
 
 def test_what_one_that_was_killed_left_is_scrubbed_by_the_next(tmp_path: Path) -> None:

@@ -148,12 +148,12 @@ def test_a_text_that_is_not_utf_8_is_a_failure_of_its_problem_alone(memory: Ledg
     host = Host(memory)
     host.step()
     assert list(host.failures) == [history.problem]
-    assert f"Row {seq} of the table events" in host.failures[history.problem].reason
+    assert f"Event {seq} has been changed: digest mismatch" in host.failures[history.problem].reason
     assert memory.policies.newest(other.problem) is not None
 
 
 @pytest.mark.parametrize(
-    ("column", "message"), [("body", "digest mismatch"), ("episode", "a value has a wrong type")]
+    ("column", "message"), [("body", "digest mismatch"), ("episode", "There is no episode b'")]
 )
 def test_verify_reports_a_value_of_another_type(sqlite_url: str, column: str, message: str) -> None:
     with Ledger.open(sqlite_url) as ledger:

@@ -14,8 +14,9 @@ import sqlalchemy as sa
 from belated.episode import Policy
 from belated.learner.learner import Learner
 from belated.ledger import Corrected, Ledger, Part
-from belated.ledger.databases import LOCK_TIMEOUT, describe_outage
-from belated.ledger.events import NewEvent, Tick
+from belated.ledger.events import NewEvent
+from belated.ledger.kinds import Tick
+from belated.ledger.outages import LOCK_TIMEOUT, describe_outage
 from belated.ledger.policies import encode_policy
 from belated.ledger.store import OUTAGES
 from belated.online.fold import Fold
@@ -348,7 +349,7 @@ def test_a_lock_timeout_while_ticks_are_recorded_is_no_failure(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Ledger.open(postgres_url) as other:
-        monkeypatch.setattr("belated.ledger.databases.LOCK_TIMEOUT_S", 0.05)
+        monkeypatch.setattr("belated.ledger.store.LOCK_TIMEOUT_S", 0.05)
         with Ledger.open(postgres_url) as ledger:
             history = History(ledger, make_spec())
             host = Host(ledger)

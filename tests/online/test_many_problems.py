@@ -7,7 +7,8 @@ import pytest
 import sqlalchemy as sa
 
 from belated.ledger import Corrected, Feedback, Ledger, Lost
-from belated.ledger.events import NewEvent, Tick
+from belated.ledger.events import NewEvent
+from belated.ledger.kinds import Tick
 from belated.online.host import Host
 from belated.online.learner_cache import Follower, Summary
 from belated.online.status import ProblemStatus

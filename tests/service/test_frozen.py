@@ -22,8 +22,8 @@ __all__ = ["postgres", "postgres_url"]
 WRITER = """
 import sys
 import psycopg
-from belated.ledger import databases
-databases.IDLE_IN_TRANSACTION_TIMEOUT_S = 3
+from belated.ledger import store
+store.IDLE_IN_TRANSACTION_TIMEOUT_S = 3
 from belated.ledger import Ledger
 from belated.ledger.store import LOCK_STATEMENT
 with Ledger.open(sys.argv[1]) as ledger:
@@ -72,8 +72,8 @@ def holds_lock(url: str) -> bool:
 def test_others_write_again_when_a_stopped_writer_holds_the_lock(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    monkeypatch.setattr("belated.ledger.databases.LOCK_TIMEOUT_S", 1)
-    monkeypatch.setattr("belated.ledger.databases.STALLED_AFTER_S", 3)
+    monkeypatch.setattr("belated.ledger.store.LOCK_TIMEOUT_S", 1)
+    monkeypatch.setattr("belated.ledger.store.STALLED_AFTER_S", 3)
     with (
         Ledger.open(postgres_url) as ledger,
         Site(ledger, write_probe_ttl_s=0.0, write_probe_timeout_s=0.5) as site,

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from belated.ledger.events import Recorded, Tick
+from belated.ledger.events import Recorded
+from belated.ledger.kinds import Tick
 from belated.service.group_commit import BusyError, GroupCommit
 
 

@@ -20,7 +20,7 @@ from belated.cli.support.stores import (
 
 if TYPE_CHECKING:
     from belated.cli.support.existing_ledger import ExistingLedger
-    from belated.ledger.events import Action
+    from belated.ledger.kinds import Action
 
 ledger = typer.Typer(
     name="ledger",

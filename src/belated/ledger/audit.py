@@ -7,53 +7,56 @@ first row that differs.
 
 import json
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
+from belated.check import check_text
 from belated.ledger import schema
-from belated.ledger.events import Event, chunk_ids
+from belated.ledger.content import parse_content
+from belated.ledger.events import Event
 from belated.ledger.kinds import KINDS
 from belated.ledger.policies import digest_policy
-from belated.ledger.problems import ProblemCache, ProblemSpec
-from belated.ledger.schema import canonical, digest
-from belated.ledger.store import PAGE_SIZE, Store, UnreadableRowError
-from belated.ledger.transaction import Transaction
+from belated.ledger.problems import ProblemSpec
+from belated.ledger.schema import digest
+from belated.ledger.store import PAGE_SIZE, Store
+from belated.ledger.transaction import ProblemCache, Transaction, insert_rows
 
 if TYPE_CHECKING:
     from belated.ledger.ledger import Ledger
 
-MAX_FAULTS: Final = 100
-"""Maximum number of messages that a check returns."""
+_SUBJECTS: Final = schema.subjects.c
 
-DERIVED: Final[dict[sa.Table, tuple[str, ...]]] = {
-    schema.problems: ("id", "name", "archived"),
-    schema.episodes: ("problem", "number", "id", "version", "seq", "withdrawn", "lost"),
-    schema.claims: ("episode", "seqs", "replaced"),
-    schema.policies: ("problem", "version", "seq", "tick", "sha"),
-}
-"""Map from each derived table to the columns that an audit compares; it reads the rows in order of
-these columns. A publication does not contain its policy, only the digest."""
+MAX_FAULTS: Final = 100
+"""Maximum number of messages of a check of events or indexes."""
+
+DERIVED: Final[dict[sa.Table, tuple[sa.ColumnElement[Any], ...]]] = {
+    table: tuple(table.c[name] for name in names.split())
+    for table, names in {
+        schema.problems: "id name archived",
+        schema.episodes: "problem number id version seq withdrawn lost",
+        schema.claims: "episode seqs replaced",
+        schema.policies: "problem version seq tick sha",
+        schema.events: "seq redacted",
+        schema.ledger: "events sha",
+    }.items()
+} | {schema.subjects: (_SUBJECTS.episode, _SUBJECTS.subject.is_(None).label("withdrawn"))}
+"""Map from each table that follows from the events, at least in part, to the columns that an audit
+compares; it reads the rows in order of these columns. A publication does not contain its policy,
+only the digest."""
 
 
 def digest_events(events: Iterable[Event]) -> str:
-    """Return one SHA-256 digest of all `events`. Redacting an event does not change the digest.
-
-    Raises UnreadableRowError if a value of an event has a wrong type.
-    """
+    """Return one SHA-256 digest of all `events`. Redacting an event does not change the digest."""
     total = sha256()
     for event in events:
         facts = (event.seq, event.problem, event.episode, event.kind, event.at, event.sha)
-        try:
-            total.update(canonical(facts).encode())
-        except TypeError:  # SQLite does not enforce the types of columns
-            raise UnreadableRowError(
-                f"Row {event.seq} of the table events is damaged: a value has a wrong type."
-            ) from None
+        # SQLite does not enforce the types of columns
+        total.update(json.dumps(facts, separators=(",", ":"), default=repr).encode())
     return total.hexdigest()
 
 
@@ -74,53 +77,35 @@ def find_event_fault(event: Event) -> str | None:
 
 
 def find_content_fault(event: Event, spec: ProblemSpec) -> str | None:
-    """Return a message if the content of `event` is not valid for its problem, else None.
+    """Return a message if `event` has content that is not valid for its problem, else None.
 
-    `spec` is the specification of the problem. The check is that of `belated.ledger.kinds`.
+    `spec` is the specification of the problem.
     """
     if event.text is None:
         return None
     try:
-        KINDS[event.kind].check(event.body, spec)
+        if event.kind in ("feedback", "corrected"):
+            parse_content(event.body, spec)
+        elif event.kind == "lost":
+            check_text("reason", event.body["reason"])
     except Exception as error:  # content that is not JSON, or malformed in any other way
         return f"Event {event.seq} has invalid content. {error}"
     return None
 
 
-def check_events(events: Iterable[Event]) -> list[str]:
-    """Return a message for each event that is missing, changed or redacted incompletely.
+def check_events(events: Iterable[Event]) -> Iterator[str]:
+    """Yield a message for each event that is missing, changed or redacted incompletely.
 
-    `events` must be all events of a ledger, in order of their sequence numbers. The check stops
-    after `MAX_FAULTS` messages.
+    `events` must be all events of a ledger, in order of their sequence numbers.
     """
-    faults = []
     expected = 1
     for event in events:
         if event.seq != expected:
-            faults.append(f"Event {expected} is missing.")
+            yield f"Event {expected} is missing."
         expected = event.seq + 1
         fault = find_event_fault(event)
         if fault is not None:
-            faults.append(fault)
-        if len(faults) >= MAX_FAULTS:
-            break
-    return faults
-
-
-def check_end(store: Store) -> list[str]:
-    """Return a message if the ledger does not end with the event that was recorded last."""
-    events = schema.events.c
-    with store.consistent_reading() as connection:
-        known = connection.execute(sa.select(schema.ledger)).one()
-        query = sa.select(events.seq, events.sha).order_by(events.seq.desc()).limit(1)
-        last = connection.execute(query).first()
-    seq, sha = (0, None) if last is None else (last.seq, last.sha)
-    if (seq, sha) == (known.events, known.sha):
-        return []
-    return [
-        f"The ledger must end with event {known.events} and the digest {known.sha}, "
-        f"got event {seq} with the digest {sha}."
-    ]
+            yield fault
 
 
 def check_database(store: Store) -> list[str]:
@@ -150,9 +135,8 @@ def check_tables(store: Store, problem: int | None = None) -> list[str]:
     Returns
     -------
     list of str
-        A message for the first row of each table that differs, for the first event that cannot be
-        applied, for the first event that is redacted or not as its episode is withdrawn, and for
-        the first subject that should not be stored.
+        A message for the first event that cannot be applied; if there is none, for the first row of
+        each table that differs.
     """
     with (
         tempfile.TemporaryDirectory(prefix="belated-") as folder,  # readable by its owner only
@@ -165,20 +149,53 @@ def check_tables(store: Store, problem: int | None = None) -> list[str]:
             driver.close()
             with new.writing() as rebuilt:
                 schema.metadata.create_all(rebuilt)
-                faults = _rebuild(_read_events(stored, problem), rebuilt)
+                rebuilt.execute(sa.insert(schema.ledger).values(id="", events=0, digest_version=1))
+                faults = _rebuild(stored, rebuilt, problem)
+                if faults:
+                    return faults
                 for table, columns in DERIVED.items():
-                    rows = (_read_rows(c, table, columns, problem) for c in (stored, rebuilt))
-                    faults += _compare(table, columns, *rows)
-                return [*faults, *_check_redaction(stored, rebuilt, problem)]
+                    if problem is None or table is not schema.ledger:  # it ends with any problem
+                        rows = (_read_rows(c, table, columns, problem) for c in (stored, rebuilt))
+                        faults += _compare(table, *rows)
+                return faults
         finally:
             new.close()
 
 
-def _read_events(connection: sa.Connection, problem: int | None) -> Iterator[Event]:
+def _rebuild(stored: sa.Connection, rebuilt: sa.Connection, problem: int | None) -> list[str]:
+    """Let the tables of `rebuilt` follow the events; return a message for the first that fails.
+
+    Events are copied without their content, and subjects as they are; withdrawals blank them.
+    """
+    subjects = _read_rows(stored, schema.subjects, tuple(_SUBJECTS), problem)
+    while rows := list(islice(subjects, PAGE_SIZE)):
+        insert_rows(rebuilt, schema.subjects, rows)
+    events = _read_events(stored, problem)
+    while page := list(islice(events, PAGE_SIZE)):
+        transaction = Transaction(rebuilt, ProblemCache(), last=page[-1].seq, at=0)
+        transaction.last_sha = page[-1].sha
+        transaction.reload_episodes(sorted({e.episode for e in page if isinstance(e.episode, str)}))
+        for event in page:
+            row = event._asdict() | {"body": None, "salt": None, "redacted": False}
+            transaction.add_row(schema.events, **row)
+            try:
+                KINDS[event.kind].follow(transaction, event)
+            except (ValueError, KeyError, TypeError, sa.exc.IntegrityError) as error:
+                reason = f"{type(error).__name__}: {error}"
+                return [f"The tables cannot follow event {event.seq}. {reason}"]
+        try:
+            transaction.flush()
+        except sa.exc.IntegrityError as error:
+            seqs = f"{page[0].seq} to {page[-1].seq}"
+            return [f"The tables cannot follow events {seqs}. {error.orig}"]
+    return []
+
+
+def _read_events(connection: sa.Connection, problem: int | None = None) -> Iterator[Event]:
     query = sa.select(schema.events).order_by(schema.events.c.seq)
     if problem is not None:
         query = query.where(schema.events.c.problem == problem)
-    return (Event._make(row) for row in _stream(connection, query))
+    return map(Event._make, _stream(connection, query))
 
 
 def _stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
@@ -186,97 +203,35 @@ def _stream(connection: sa.Connection, query: sa.Select[Any]) -> Iterator[Any]:
         yield from rows
 
 
-def _rebuild(events: Iterator[Event], connection: sa.Connection) -> list[str]:
-    """Let the tables of `connection` follow `events`; return a message for the first that fails."""
-    faults: list[str] = []
-    while page := list(islice(events, PAGE_SIZE)):
-        transaction = Transaction(connection, ProblemCache(), KINDS, last=0, at=0)
-        transaction.reload_episodes(sorted({e.episode for e in page if isinstance(e.episode, str)}))
-        for event in page:
-            try:
-                KINDS[event.kind].follow(transaction, event)
-            except (ValueError, KeyError, TypeError, sa.exc.IntegrityError) as error:
-                reason = f"{type(error).__name__}: {error}"
-                faults.append(f"The tables cannot follow event {event.seq}. {reason}")
-        try:
-            transaction.flush()
-        except sa.exc.IntegrityError as error:
-            faults.append(
-                f"The tables cannot follow events {page[0].seq} to {page[-1].seq}. {error.orig}"
-            )
-    return faults[:1]
-
-
 def _read_rows(
-    connection: sa.Connection, table: sa.Table, columns: tuple[str, ...], problem: int | None
-) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of `table`, of one problem or all, as tuples of the `columns`."""
-    query = sa.select(*(table.c[name] for name in columns))
-    query = query.order_by(*(table.c[name] for name in columns[:2]))
-    if problem is not None and table is schema.claims:
+    connection: sa.Connection,
+    table: sa.Table,
+    columns: Sequence[sa.ColumnElement[Any]],
+    problem: int | None,
+) -> Iterator[dict[str, Any]]:
+    """Yield the `columns` of the rows of `table`, of one problem or all."""
+    query = sa.select(*columns).order_by(*columns[:2])
+    if problem is not None and "episode" in table.primary_key.columns:
         episodes = schema.episodes.c
-        query = query.where(
-            table.c.episode.in_(sa.select(episodes.seq).where(episodes.problem == problem))
-        )
+        openings = sa.select(episodes.seq).where(episodes.problem == problem)
+        query = query.where(table.c.episode.in_(openings))
     elif problem is not None:
-        query = query.where(table.c[columns[0]] == problem)
-    return map(tuple, _stream(connection, query))
+        column = table.c.id if table is schema.problems else table.c.problem
+        query = query.where(column == problem)
+    return (dict(row._mapping) for row in _stream(connection, query))
 
 
 def _compare(
-    table: sa.Table,
-    columns: tuple[str, ...],
-    stored: Iterator[tuple[Any, ...]],
-    rebuilt: Iterator[tuple[Any, ...]],
+    table: sa.Table, stored: Iterator[dict[str, Any]], rebuilt: Iterator[dict[str, Any]]
 ) -> list[str]:
     """Return a message for the first row in which a stored table differs from the rebuilt one."""
-    while True:
-        found, expected = next(stored, None), next(rebuilt, None)
+    for found, expected in zip_longest(stored, rebuilt):
         if found != expected:
-            break
-        if found is None:
-            return []
-    ours, theirs = (
-        None if row is None else dict(zip(columns, row, strict=True)) for row in (expected, found)
-    )
-    return [
-        f"The table {table.name} differs from the events: the first row that differs must be "
-        f"{json.dumps(ours)}, got {json.dumps(theirs, default=repr)}."
-    ]
-
-
-def _check_redaction(
-    stored: sa.Connection, rebuilt: sa.Connection, problem: int | None
-) -> Iterator[str]:
-    """Yield messages about content of withdrawn episodes that is stored, and content that is not.
-
-    `rebuilt` is the connection to the database with the rebuilt tables.
-    """
-    episodes, events, subjects = schema.episodes.c, schema.events.c, schema.subjects.c
-    gone = {
-        row.id: row.seq
-        for row in rebuilt.execute(
-            sa.select(episodes.id, episodes.seq).where(episodes.withdrawn.is_not(None))
-        )
-    }
-    personal = [kind for kind, each in KINDS.items() if each.is_personal]
-    query = sa.select(events.seq, events.episode, events.redacted).where(events.kind.in_(personal))
-    if problem is not None:
-        query = query.where(events.problem == problem)
-    for seq, episode, redacted in _stream(stored, query.order_by(events.seq)):
-        if redacted and episode not in gone:
-            yield f"Event {seq} is redacted, but its episode was not withdrawn."
-            break
-        if not redacted and episode in gone:
-            yield f"Event {seq} belongs to a withdrawn episode, but is not redacted."
-            break
-    for seqs in chunk_ids(sorted(gone.values())):
-        kept = sa.select(subjects.episode).where(
-            subjects.episode.in_(seqs), subjects.subject.is_not(None)
-        )
-        for seq in stored.scalars(kept.limit(1)):
-            yield f"Event {seq} opens a withdrawn episode, but its subject is still stored."
-            return
+            return [
+                f"The table {table.name} differs from the events: the first row that differs must "
+                f"be {json.dumps(expected)}, got {json.dumps(found, default=repr)}."
+            ]
+    return []
 
 
 def check_policies(store: Store, problem: int) -> list[str]:
@@ -292,8 +247,6 @@ def check_policies(store: Store, problem: int) -> list[str]:
         ]
 
 
-ROWS_PER_INSERT: Final = 500
-
 TABLES: Final = [table for table in schema.metadata.sorted_tables if table is not schema.ledger]
 """Tables to copy; of the table `ledger`, all but the identity, since a copy is another ledger."""
 
@@ -302,9 +255,8 @@ def copy(source: "Ledger", target: "Ledger") -> dict[str, int]:
     """Copy all rows of `source` to the empty ledger `target` in one transaction.
 
     Returns a dict that maps the name of each table to the number of copied rows. Raises ValueError
-    if `target` is not empty. Before the transaction is committed, the two ledgers are compared: the
-    number of rows of each table, and the digest of all events. If they differ, RuntimeError is
-    raised and nothing is copied.
+    if `target` is not empty. Before the transaction is committed, the digests of all events of the
+    two ledgers are compared. If they differ, RuntimeError is raised and nothing is copied.
     """
     with (
         source.store.consistent_reading() as old,
@@ -315,39 +267,19 @@ def copy(source: "Ledger", target: "Ledger") -> dict[str, int]:
                 raise ValueError(
                     f"target must be an empty ledger, but its table {table.name} has rows."
                 )
-        rows = {table.name: _copy_table(table, old, new) for table in TABLES}
+        counts = {table.name: _copy_table(table, old, new) for table in TABLES}
         end = dict(old.execute(sa.select(schema.ledger)).mappings().one())
         del end["id"]
         new.execute(sa.update(schema.ledger).values(**end))
-        for table in TABLES:
-            found = new.scalar(sa.select(sa.func.count()).select_from(table))
-            if found != rows[table.name]:
-                raise RuntimeError(
-                    f"The copy of table {table.name} must have {rows[table.name]} rows, "
-                    f"got {found}."
-                )
-        if _digest(old) != _digest(new):
+        if digest_events(_read_events(old)) != digest_events(_read_events(new)):
             raise RuntimeError("Digest mismatch: the events of the ledger and its copy differ.")
-    return rows
+    return counts
 
 
 def _copy_table(table: sa.Table, old: sa.Connection, new: sa.Connection) -> int:
-    count = 0
-    for rows in _partitions(table, old):
-        new.execute(sa.insert(table), [dict(row._mapping) for row in rows])
-        count += len(rows)
+    """Copy the rows of `table` in order of the primary key, and return their number."""
+    count, rows = 0, _stream(old, sa.select(table).order_by(*table.primary_key))
+    while page := [dict(row._mapping) for row in islice(rows, PAGE_SIZE)]:
+        new.execute(sa.insert(table), page)
+        count += len(page)
     return count
-
-
-def _digest(connection: sa.Connection) -> str:
-    rows: Iterable[Any] = (row for rows in _partitions(schema.events, connection) for row in rows)
-    return digest_events(map(Event._make, rows))
-
-
-def _partitions(table: sa.Table, connection: sa.Connection) -> Iterator[Any]:
-    """Return an iterator over the rows of `table`, in order of their primary key.
-
-    Each item is a list of at most `ROWS_PER_INSERT` rows.
-    """
-    query = sa.select(table).order_by(*table.primary_key)
-    return connection.execution_options(yield_per=ROWS_PER_INSERT).execute(query).partitions()

@@ -12,11 +12,9 @@ Rejected requests are kept in the quarantine, each with the reason for the rejec
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 
 from belated.check import check_name, check_seq, is_id, is_name
 from belated.ledger import schema
@@ -25,13 +23,12 @@ from belated.ledger.events import (
     Conflict,
     DataWithdrawn,
     Invalid,
-    KeyStored,
     NewEvent,
     NotFound,
     Outcome,
+    Recorded,
     chunk_ids,
 )
-from belated.ledger.events import StoredResponse as StoredResponse
 from belated.ledger.schema import canonical, digest, to_json
 from belated.ledger.store import Store, read_pages
 from belated.ledger.transaction import Transaction
@@ -139,32 +136,22 @@ class Tokens:
 
         Returns False if there is no such token or it was revoked before, else True.
         """
-        if not is_name(id):
-            return False
-        tokens = schema.tokens
-        valid = (tokens.c.id == id, tokens.c.revoked.is_(None))
-        with self._store.writing() as connection:
-            result = connection.execute(
-                sa.update(tokens).where(*valid).values(revoked=self._store.now())
-            )
-        return result.rowcount == 1
+        valid = schema.tokens.c.revoked.is_(None)
+        return is_name(id) and self._update(id, valid, revoked=self._store.now())
 
     def expire(self, id: str, *, after_s: int) -> Token | None:
         """Make the valid token `id` expire in `after_s` seconds, unless it expires earlier.
 
         Returns the token with its time of expiry; None if there is no valid token `id`.
         """
-        now, tokens = self._store.now(), schema.tokens
+        now = self._store.now()
         token = self.get(id)
         if token is None or not token.is_valid(now):
             return None
         expires = now + after_s * 1_000_000
         if token.expires is None or expires < token.expires:
             token = replace(token, expires=expires)
-            with self._store.writing() as connection:
-                connection.execute(
-                    sa.update(tokens).where(tokens.c.id == id).values(expires=expires)
-                )
+            self._update(id, sa.true(), expires=expires)
         return token
 
     def touch(self, id: str, used: int) -> None:
@@ -172,25 +159,22 @@ class Tokens:
 
         `used` is in microseconds since 1970 (UTC).
         """
+        tokens = schema.tokens.c
+        self._update(id, sa.or_(tokens.used.is_(None), tokens.used < used), used=used)
+
+    def _update(self, id: str, condition: sa.ColumnElement[bool], **values: int) -> bool:
+        """Change the token `id` if the condition holds, and return whether it was changed."""
         tokens = schema.tokens
-        earlier = sa.or_(tokens.c.used.is_(None), tokens.c.used < used)
+        change = sa.update(tokens).where(tokens.c.id == id, condition).values(**values)
         with self._store.writing() as connection:
-            connection.execute(
-                sa.update(tokens).where(tokens.c.id == id, earlier).values(used=used)
-            )
+            return connection.execute(change).rowcount == 1
 
     def _read(self, condition: sa.ColumnElement[bool]) -> list[Token]:
         tokens = schema.tokens
+        query = sa.select(tokens).where(condition).order_by(tokens.c.created, tokens.c.id)
         with self._store.reading() as connection:
-            rows = connection.execute(
-                sa.select(tokens).where(condition).order_by(tokens.c.created, tokens.c.id)
-            ).all()
-        return [
-            Token(
-                **{**row._mapping, "hash": bytes(row.hash), "scopes": tuple(row.scopes.split(","))}
-            )
-            for row in rows
-        ]
+            rows = connection.execute(query).all()
+        return [Token(**{**row._mapping, "scopes": tuple(row.scopes.split(","))}) for row in rows]
 
 
 KEY_LIFETIME_S: Final = 86_400
@@ -201,6 +185,55 @@ MAX_KEYS: Final = 1_000_000
 
 MAX_STORED_BYTES: Final = 16_384
 """Maximum size in bytes of a response body that is stored."""
+
+
+@dataclass(frozen=True)
+class KeyStored(Recorded):
+    """Outcome: a response was stored under an idempotency key; no event was recorded."""
+
+    name: ClassVar[str] = "keystored"
+
+
+@dataclass(frozen=True)
+class StoredResponse(NewEvent):
+    """Response to a request with an idempotency key; `Ledger.append` stores it."""
+
+    key: str
+    """SHA-256 of the idempotency key together with the caller who sent it."""
+    sha: str
+    """SHA-256 of the idempotency key together with the request."""
+    status: int
+    """HTTP status of the response."""
+    media_type: str | None = None
+    body: bytes | None = None
+    """Body of the response; None if it is not stored, for example because it is too large. A
+    repeated request is then handled again, which has no further effect and gives the same body."""
+    episode: str | None = None
+    """Id of the episode that the request opens; None if it opens no episode. The response is stored
+    in the same transaction as the opening, and only if the episode exists."""
+
+    def record(self, transaction: Transaction) -> Outcome:
+        """Store the response with its idempotency key, and return the outcome.
+
+        The outcome is KeyStored if the response was stored. If a response is already stored under
+        the key, the outcome is AlreadyRecorded for the same request, and Conflict for a different
+        one. It is NotFound if the request was to open an episode, but the ledger does not contain
+        this episode.
+        """
+        if self.episode is not None and transaction.episode(self.episode) is None:
+            return NotFound(f"There is no episode {self.episode!r}.")
+        keys = _load_keys(transaction) if transaction.keys is None else transaction.keys
+        if self.key in keys:
+            if keys[self.key] == self.sha:
+                return AlreadyRecorded(transaction.seq)
+            return Conflict(
+                "The idempotency key was used for a different request.", transaction.seq
+            )
+        keys[self.key] = self.sha
+        transaction.last_key_id += 1
+        row = {**vars(self), "id": transaction.last_key_id, "at": transaction.at}
+        transaction.add_row(schema.idempotency_keys, **row)
+        return KeyStored(transaction.seq)
 
 
 class IdempotencyKeys:
@@ -219,63 +252,33 @@ class IdempotencyKeys:
         ago.
         """
         table = schema.idempotency_keys.c
-        query = sa.select(table.key, table.sha, table.status, table.media_type, table.body).where(
-            table.key == key, table.at > oldest_time(self._store.now())
-        )
+        query = sa.select(table.key, table.sha, table.status, table.media_type, table.body)
+        query = query.where(table.key == key, table.at > _oldest_time(self._store.now()))
         with self._store.reading() as connection:
-            row = connection.execute(query).first()
-        if row is None:
-            return None
-        body = None if row.body is None else bytes(row.body)
-        return StoredResponse(row.key, row.sha, row.status, row.media_type, body)
+            row: Any = connection.execute(query).first()
+        return None if row is None else StoredResponse(*row)
 
 
-def oldest_time(now: int) -> int:
-    """Return the time `KEY_LIFETIME_S` seconds before the time `now`.
-
-    A response that was stored at this time or earlier has expired. Both times are in microseconds
-    since 1970 (UTC).
-    """
+def _oldest_time(now: int) -> int:
+    """Return the time up to which stored responses have expired at the time `now`."""
     return now - KEY_LIFETIME_S * 1_000_000
 
 
-def load_keys(transaction: Transaction, events: Iterable[NewEvent]) -> None:
-    """Delete expired responses, and load the stored digests for the idempotency keys in `events`.
+def _load_keys(transaction: Transaction) -> dict[str, str]:
+    """Delete expired responses, and load the stored digests for the keys in `transaction`.
 
-    A digest identifies the request that was sent with the key. The digests are added to
-    `transaction.keys`.
+    A digest identifies the request that was sent with the key.
     """
-    keys = sorted({event.key for event in events if type(event) is StoredResponse})
     table = schema.idempotency_keys
     newest = transaction.execute(sa.select(sa.func.max(table.c.id))).scalar() or 0
-    old = sa.or_(table.c.at <= oldest_time(transaction.at), table.c.id <= newest - MAX_KEYS)
+    old = sa.or_(table.c.at <= _oldest_time(transaction.at), table.c.id <= newest - MAX_KEYS)
     transaction.execute(sa.delete(table).where(old))
-    transaction.last_key_id = newest
-    for chunk in chunk_ids(keys):
+    transaction.last_key_id, transaction.keys = newest, {}
+    keys = {event.key for event in transaction.events if isinstance(event, StoredResponse)}
+    for chunk in chunk_ids(sorted(keys)):
         query = sa.select(table.c.key, table.c.sha).where(table.c.key.in_(chunk))
         transaction.keys |= {row.key: row.sha for row in transaction.execute(query)}
-
-
-def record_response(transaction: Transaction, response: StoredResponse) -> Outcome:
-    """Store `response`, with its idempotency key, in `transaction`, and return the outcome.
-
-    The outcome is KeyStored if the response was stored. If a response is already stored under the
-    key, the outcome is AlreadyRecorded for the same request, and Conflict for a different one. It
-    is NotFound if the request was to open an episode, but the ledger does not contain this episode.
-    The keys must have been loaded with `load_keys`.
-    """
-    if response.episode is not None and transaction.episode(response.episode) is None:
-        return NotFound(f"There is no episode {response.episode!r}.")
-    known = transaction.keys.get(response.key)
-    if known is None:
-        transaction.keys[response.key] = response.sha
-        transaction.last_key_id += 1
-        row = {**vars(response), "id": transaction.last_key_id, "at": transaction.at}
-        transaction.add_row(schema.idempotency_keys, **row)
-        return KeyStored(transaction.seq)
-    if known == response.sha:
-        return AlreadyRecorded(transaction.seq)
-    return Conflict("The idempotency key was used for a different request.", transaction.seq)
+    return transaction.keys
 
 
 MAX_REQUESTS_PER_PROBLEM: Final = 10_000
@@ -334,7 +337,8 @@ def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, a
     """Put a rejected request in the quarantine.
 
     If the quarantine contains an identical request, the number of rejections and the time of that
-    request are updated instead.
+    request are updated instead. A request without a problem is assigned to the problem of its
+    episode, if the episode exists. The body of a request for a withdrawn episode is not stored.
 
     Parameters
     ----------
@@ -345,17 +349,49 @@ def quarantine_request(connection: sa.Connection, request: RejectedRequest, *, a
     at : int
         Time of the rejection, in microseconds since 1970 (UTC).
     """
+    table = schema.quarantine
+    request = _complete(connection, request)
+    reason, body = request.reason, None if request.body is None else to_json(request.body)
+    if not reason.isprintable():
+        reason = repr(reason)[1:-1]
+    if body is not None and len(body) > MAX_BODY_CHARS:
+        body = to_json(body[:MAX_BODY_CHARS])
     row = {
         "problem": request.problem,
-        "episode": request.episode if is_id(request.episode) else None,
+        "episode": request.episode,
         "outcome": request.outcome,
-        "reason": _printable(request.reason)[:MAX_REASON_CHARS],
-        "body": None if request.body is None else _truncated(to_json(request.body)),
+        "reason": reason[:MAX_REASON_CHARS],
+        "body": body,
     }
-    parameters = {**row, "sha": digest(canonical(row)), "now": at}
-    stored = connection.execute(_upsert(connection.dialect.name), parameters).one()
-    if stored.times == 1 and stored.id % PRUNE_EVERY_REQUESTS == 0:
+    sha = digest(canonical(row))
+    again = sa.update(table).where(table.c.sha == sha).values(times=table.c.times + 1, at=at)
+    if connection.execute(again).rowcount:
+        return
+    # ids follow the clock, so that the id of a deleted row is never assigned again; a reader that
+    # continues after that id would miss the new row
+    id = max(at, 1 + (connection.scalar(sa.select(sa.func.max(table.c.id))) or 0))
+    connection.execute(sa.insert(table).values(**row, sha=sha, id=id, at=at, times=1))
+    if id % PRUNE_EVERY_REQUESTS == 0:
         _prune(connection)
+
+
+def _complete(connection: sa.Connection, request: RejectedRequest) -> RejectedRequest:
+    """Return `request` with the id of the problem of its episode, if the episode exists.
+
+    If the episode is withdrawn, the body is removed, and the reason and the outcome state that the
+    data was withdrawn.
+    """
+    if not is_id(request.episode):
+        return request._replace(episode=None)
+    columns = schema.episodes.c
+    query = sa.select(columns.problem, columns.withdrawn).where(columns.id == request.episode)
+    episode = connection.execute(query).first()
+    if episode is None:
+        return request
+    if episode.withdrawn is not None:
+        reason = f"Episode {request.episode} has been withdrawn."
+        request = request._replace(reason=reason, body=None, outcome=DataWithdrawn.name)
+    return request._replace(problem=request.problem or episode.problem)
 
 
 def rewrite_quarantine(connection: sa.Connection) -> None:
@@ -416,36 +452,12 @@ class Quarantine:
         rows = read_pages(self._store, query, columns.id, after=after, limit=limit)
         return (QuarantinedRequest(*tuple(row)) for row in rows)
 
-    def add(
-        self, reason: str, body: Any, *, problem: int | None = None, episode: str | None = None
-    ) -> None:
-        """Add a request that was rejected before it reached the ledger.
-
-        Parameters
-        ----------
-        reason : str
-            Reason for the rejection.
-        body : Any
-            Body of the request.
-        problem, episode : optional
-            Ids of the problem and of the episode; None if not known.
-        """
-        self.add_all([RejectedRequest(reason, body, problem, episode)])
-
     def add_all(self, requests: Iterable[RejectedRequest]) -> None:
-        """Add `requests` that were rejected before they reached the ledger, in one transaction.
-
-        A request without a problem is assigned to the problem of its episode, if the episode
-        exists. The body of a request for a withdrawn episode is not stored.
-        """
-        given = list(requests)
+        """Add `requests` that were rejected before they reached the ledger, in one transaction."""
         with self._store.writing() as connection:
-            ids = {request.episode for request in given if is_id(request.episode)}
-            episodes = {id: _find_episode(connection, id) for id in ids}
             at = self._store.now()
-            for request in given:
-                completed = _complete(request, episodes.get(request.episode))
-                quarantine_request(connection, completed, at=at)
+            for request in requests:
+                quarantine_request(connection, request, at=at)
 
     def forget(self, *, before: int) -> int:
         """Delete all requests whose last rejection was before the time `before`.
@@ -463,48 +475,6 @@ class Quarantine:
         return count
 
 
-@cache  # building the statement takes as long as executing it
-def _upsert(dialect: str) -> sa.Executable:
-    """Return the SQL statement, for `dialect`, that inserts a request or increments its count.
-
-    The statement returns the id of the row, and the number of times the request was rejected.
-    """
-    table = schema.quarantine
-    now = sa.bindparam("now", type_=schema.Number)
-    # ids follow the clock, so that the id of a deleted row is never assigned again; a reader that
-    # continues after that id would miss the new row
-    last = sa.func.max(table.c.id)
-    id = sa.select(sa.case((last >= now, last + 1), else_=now)).scalar_subquery()
-    names = ("problem", "episode", "outcome", "reason", "body", "sha")
-    given = {name: sa.bindparam(name, type_=table.c[name].type) for name in names}
-    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
-    statement = insert(table).values(**given, id=id, at=now, times=1)
-    again = {"times": table.c.times + 1, "at": now}
-    upsert = statement.on_conflict_do_update(index_elements=[table.c.sha], set_=again)
-    return upsert.returning(table.c.id, table.c.times)
-
-
-def _find_episode(connection: sa.Connection, id: str | None) -> Any:
-    columns = schema.episodes.c
-    query = sa.select(columns.id, columns.problem, columns.withdrawn).where(columns.id == id)
-    return connection.execute(query).first()
-
-
-def _complete(request: RejectedRequest, episode: Any) -> RejectedRequest:
-    """Return `request` completed from the stored `episode`, or unchanged if `episode` is None.
-
-    If the problem is missing, it is set to the problem of the episode. If the episode is withdrawn,
-    the body is removed, and the reason and the outcome state that the data was withdrawn.
-    """
-    if episode is None:
-        return request
-    if episode.withdrawn is not None:
-        reason = f"Episode {episode.id} has been withdrawn."
-        request = request._replace(reason=reason, body=None, outcome=DataWithdrawn.name)
-    problem = episode.problem if request.problem is None else request.problem
-    return request._replace(problem=problem)
-
-
 def _prune(connection: sa.Connection) -> None:
     """Delete the oldest requests of problems with more than `MAX_REQUESTS_PER_PROBLEM`."""
     table = schema.quarantine
@@ -513,12 +483,3 @@ def _prune(connection: sa.Connection) -> None:
     ranked = sa.select(table.c.id, rank.label("rank")).subquery()
     excess = sa.select(ranked.c.id).where(ranked.c.rank > MAX_REQUESTS_PER_PROBLEM)
     connection.execute(sa.delete(table).where(table.c.id.in_(excess)))
-
-
-def _printable(text: str) -> str:
-    """Return `text` if all its characters are printable, else `text` with escapes as in `repr`."""
-    return text if text.isprintable() else repr(text)[1:-1]
-
-
-def _truncated(text: str) -> str:
-    return text if len(text) <= MAX_BODY_CHARS else to_json(text[:MAX_BODY_CHARS])

@@ -21,17 +21,158 @@ reward; they are dropped.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import islice
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence, Sized
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from belated.factored_states import SEPARATOR
-from belated.ledger.feedback import Columns, PaddingStep, count_items
-from belated.ledger.problems import ProblemSpec, describe_range
-from belated.padding import find_break, find_end, find_move, find_reward
+from belated.ledger.problems import ProblemSpec, describe_range, list_names
+from belated.padding import find_end, find_move
 
-MAX_LISTED_NAMES: Final = 10
-"""Maximum number of names of states or actions to list in an error message."""
+Form = Literal["whole", "steps", "path"]
+"""Form in which an episode arrives: as a whole, as single steps, or as a path and rewards."""
+
+Part: TypeAlias = tuple[str, int]
+"""Smallest unit of feedback that can arrive: "whole", "path", "step", "reward" or "end", and the
+number of the step; -1 for a whole episode and a path. Part "end" marks an episode that ends before
+the horizon, and its number is the number of steps."""
+
+
+class PaddingStep(NamedTuple):
+    """Step after the end of an episode, in a request that does not contain the end."""
+
+    where: str
+    """Path of the step in the request, such as "steps[0]"."""
+    step: int
+    state: int
+
+
+class Columns(NamedTuple):
+    """Feedback of one episode with one row for each step, in order of the steps.
+
+    States and actions are indices. They are None in all rows if only rewards have arrived, and a
+    reward is None if it has not arrived or is not needed.
+    """
+
+    form: Form
+    steps: list[int]
+    states: list[Any]
+    actions: list[Any]
+    next_states: list[Any]
+    rewards: list[float | None]
+    has_path: bool = True
+    """Whether the states and actions have arrived."""
+    padding: tuple[PaddingStep, ...] = ()
+    """Padding that has to be compared with the end of the episode, here or in earlier feedback."""
+
+    @classmethod
+    def of_path(
+        cls,
+        form: Form,
+        states: Sequence[int],
+        actions: Sequence[int],
+        rewards: Sequence[float] | None = None,
+    ) -> "Columns":
+        """Return the columns of a path, which has one state more than actions."""
+        steps = list(range(len(actions)))
+        paid: list[float | None] = [*rewards] if rewards is not None else [None] * len(steps)
+        return cls(form, steps, list(states[:-1]), list(actions), list(states[1:]), paid)
+
+    @classmethod
+    def of_steps(cls, rows: Mapping[int, Sequence[Any]]) -> "Columns":
+        """Return the columns of single steps: a map from the number of a step to its row.
+
+        A row has the state, the action, the next state and the reward.
+        """
+        states, actions, next_states, rewards = (
+            [row[place] for row in rows.values()] for place in range(4)
+        )
+        return cls("steps", list(rows), states, actions, next_states, rewards)
+
+    @classmethod
+    def of_rewards(cls, rewards: Mapping[int, float], path: "Columns | None") -> "Columns":
+        """Return the columns of rewards by step and of the `path`; None if it has not arrived."""
+        if path is not None:
+            return path._replace(rewards=[rewards.get(step) for step in path.steps])
+        none = [None] * len(rewards)
+        paid: list[float | None] = list(rewards.values())
+        return cls("path", list(rewards), none, none, none, paid, has_path=False)
+
+    def end(self, spec: ProblemSpec) -> tuple[int, int] | None:
+        """Return the number of steps and the state at the end of the episode, if it is a row.
+
+        The end is the first row whose next state is terminal.
+        """
+        if not self.has_path or spec.terminal is None:
+            return None
+        is_terminal = spec.shape.is_terminal
+        ends = zip(self.steps, self.next_states, strict=True)
+        return next(((step + 1, state) for step, state in ends if is_terminal[state]), None)
+
+    def rows(self) -> dict[int, tuple[Any, Any, Any, float | None]]:
+        """Return a map from the number of each step to its state, action, next state and reward."""
+        rows = zip(self.states, self.actions, self.next_states, self.rewards, strict=True)
+        return dict(zip(self.steps, rows, strict=True))
+
+    def known_rewards(self) -> dict[int, float]:
+        """Return a map from the number of each step to its reward, without those that are None."""
+        paid = zip(self.steps, self.rewards, strict=True)
+        return {step: reward for step, reward in paid if reward is not None}
+
+    def known_states(self) -> dict[int, tuple[int, int]]:
+        """Return a map from the number of each step to its state and its next state."""
+        return {step: (row[0], row[2]) for step, row in self.rows().items() if self.has_path}
+
+    def parts(self, form: Form, spec: ProblemSpec) -> dict[Part, Any]:
+        """Return the parts of this feedback with their content, if the episode has arrived as
+        `form`; a whole episode can be divided into any form."""
+        states = (*self.states, *self.next_states[-1:])
+        if form == "whole":
+            return {("whole", -1): (states, tuple(self.actions), tuple(self.rewards))}
+        parts: dict[Part, Any]
+        if form == "steps":
+            parts = {("step", step): row for step, row in self.rows().items()}
+        else:
+            parts = {("path", -1): (states, tuple(self.actions))} if self.has_path else {}
+            parts |= {("reward", step): reward for step, reward in self.known_rewards().items()}
+        end = self.end(spec)
+        return parts if end is None or end[0] == spec.horizon else parts | {("end", end[0]): True}
+
+    def only(self, form: Form, parts: Collection[Part]) -> "Columns":
+        """Return the columns of those `parts` of an episode that has arrived as `form`."""
+        if form == "whole":
+            return self
+        if form == "steps":
+            rows = self.rows().items()
+            return Columns.of_steps({step: row for step, row in rows if ("step", step) in parts})
+        paid = self.known_rewards().items()
+        path = self._replace(form="path") if ("path", -1) in parts else None
+        return Columns.of_rewards({h: r for h, r in paid if ("reward", h) in parts}, path)
+
+    def content(self) -> dict[str, Any]:
+        """Return the columns as content of feedback, as described in `belated.ledger.content`."""
+        path = {"states": [*self.states, *self.next_states[-1:]], "actions": self.actions}
+        if self.form == "whole":
+            return {**path, "rewards": None if None in self.rewards else self.rewards}
+        if self.form == "steps":
+            names = ("step", "state", "action", "next_state", "reward")
+            rows = ((step, *row) for step, row in self.rows().items())
+            return {"steps": [dict(zip(names, row, strict=True)) for row in rows]}
+        rewards = {str(step): reward for step, reward in self.known_rewards().items()}
+        content: dict[str, Any] = {"path": path} if self.has_path else {}
+        return {**content, "rewards": rewards} if rewards else content
+
+
+def is_complete(feedback: Collection[Columns], spec: ProblemSpec) -> bool:
+    """Return whether all steps of an episode have arrived with `feedback`, all of it."""
+    if any(columns.form == "whole" for columns in feedback):
+        return True
+    ends = [end[0] for end in (columns.end(spec) for columns in feedback) if end is not None]
+    arrived: set[int] = set()
+    for columns in feedback:
+        arrived |= {*columns.steps} if columns.form == "steps" else {*columns.known_rewards()}
+    has_path = any(columns.has_path for columns in feedback)
+    return has_path and len(arrived) >= min(ends, default=spec.horizon)
+
 
 MAX_SHOWN_CHARS: Final = 60
 """Maximum number of characters of a value in an error message."""
@@ -54,6 +195,11 @@ class ContentError(ValueError):
         self.field = field
 
 
+def _unexpected(field: str, expected: str, got: object) -> ContentError:
+    """Return the error that the value `got` of a field is not as expected."""
+    return ContentError(field, f"{field} {expected}, got {shorten(got)}.")
+
+
 class UnusableContent(NamedTuple):
     """Content of feedback that was found to be invalid before it reached the ledger."""
 
@@ -65,7 +211,7 @@ class UnusableContent(NamedTuple):
     """The error message."""
 
 
-def parse_content(content: object, spec: ProblemSpec, *, received: bool = False) -> Columns:
+def parse_content(content: object, spec: ProblemSpec) -> Columns:
     """Validate the content of feedback, and convert it to columns.
 
     Parameters
@@ -74,15 +220,12 @@ def parse_content(content: object, spec: ProblemSpec, *, received: bool = False)
         Content of the feedback, as described in the module docstring.
     spec : ProblemSpec
         The problem.
-    received : bool
-        True if the content comes from a request, False if it is stored in the ledger. Steps in a
-        request must join: each one begins in the state to which the step before it leads. Early
-        versions recorded steps that do not.
 
     Returns
     -------
     Columns
-        The steps, without padding.
+        The steps. It is not checked whether they join, since early versions recorded steps that do
+        not.
 
     Raises
     ------
@@ -95,7 +238,7 @@ def parse_content(content: object, spec: ProblemSpec, *, received: bool = False)
         raise ContentError(None, f"content must be an object, got {shorten(content)}.")
     if "steps" in content:
         _check_fields(content, "steps")
-        return _parse_steps(content["steps"], spec, received=received)
+        return _parse_steps(content["steps"], spec)
     if "states" in content or "actions" in content:
         return _parse_whole(content, spec)
     if "path" in content or "rewards" in content:
@@ -103,17 +246,6 @@ def parse_content(content: object, spec: ProblemSpec, *, received: bool = False)
     raise ContentError(
         None, "content must have states and actions, or steps, or a path, or rewards."
     )
-
-
-def parse_correction(content: object, spec: ProblemSpec) -> Columns:
-    """Return the columns of the content of a correction, a whole episode.
-
-    Raises ContentError if `content` is not a valid whole episode of the problem `spec`.
-    """
-    columns = parse_content(content, spec)
-    if columns.form != "whole":
-        raise ContentError(None, "A correction must be a whole episode, with states and actions.")
-    return columns
 
 
 def _parse_whole(content: Mapping[str, Any], spec: ProblemSpec) -> Columns:
@@ -125,7 +257,8 @@ def _parse_whole(content: Mapping[str, Any], spec: ProblemSpec) -> Columns:
         return Columns.of_path("whole", states, actions)
     given = _parse_list("rewards", rewards, len(content["actions"]))
     parsed = [_parse_reward("rewards", h, r, spec) for h, r in enumerate(given[:steps])]
-    _check_no_rewards("rewards", dict(enumerate(given)), steps)
+    for h, reward in enumerate(given[steps:], steps):
+        _check_no_reward(f"rewards[{h}]", reward)
     return Columns.of_path("whole", states, actions, parsed)
 
 
@@ -136,33 +269,34 @@ def _parse_path(
 
     `prefix` precedes the names of the fields in error messages.
     """
-    path: list[list[int]] = []
-    steps = _count_steps(content.get("actions"), spec)
-    for name, count, numbers, factors in (
-        ("states", steps + 1, spec.state_numbers, spec.factors),
-        ("actions", steps, spec.action_numbers, None),
-    ):
-        field = f"{prefix}{name}"
-        try:
-            values = _parse_list(field, content.get(name), count)
-        except ContentError:
-            if spec.terminal is not None:
-                _check_lengths(content, prefix)
-            raise
-        limit = len(numbers)
-        path.append(
-            [
-                # fast path for valid indices, without formatting the name of the field
-                value
-                if type(value) is int and 0 <= value < limit
-                else parse_index(f"{field}[{i}]", value, numbers, factors)
-                for i, value in enumerate(values)
-            ]
-        )
-    states, actions = path
-    if spec.shape.is_restricted:
-        return _trim_path(states, actions, prefix, spec)
-    return states, actions
+    states, actions = content.get("states"), content.get("actions")
+    steps = spec.horizon
+    if spec.terminal is not None and isinstance(actions, Sized):
+        steps = min(len(actions), spec.horizon)
+    names = spec.state_numbers, spec.factors
+    path = (
+        _parse_indices(f"{prefix}states", states, steps + 1, *names),
+        _parse_indices(f"{prefix}actions", actions, steps, spec.action_numbers, None),
+    )
+    return _trim_path(*path, prefix, spec) if spec.shape.is_restricted else path
+
+
+def _parse_indices(
+    field: str,
+    values: Any,
+    count: int,
+    numbers: Mapping[str, int],
+    factors: Mapping[str, Sequence[str]] | None,
+) -> list[int]:
+    """Return the indices of a list of `count` states or actions; see `parse_index`."""
+    limit = len(numbers)
+    return [
+        # fast path for valid indices, without formatting the name of the field
+        value
+        if type(value) is int and 0 <= value < limit
+        else parse_index(f"{field}[{i}]", value, numbers, factors)
+        for i, value in enumerate(_parse_list(field, values, count))
+    ]
 
 
 def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Columns:
@@ -177,7 +311,7 @@ def _parse_path_and_rewards(content: Mapping[str, Any], spec: ProblemSpec) -> Co
     if "path" in content:
         path = content["path"]
         if not isinstance(path, Mapping):
-            raise ContentError("path", f"path must be an object, got {shorten(path)}.")
+            raise _unexpected("path", "must be an object", path)
         _check_fields(path, "states", "actions", within="path")
         states, actions = _parse_path(path, "path.", spec)
         columns, end = Columns.of_path("path", states, actions), len(actions)
@@ -193,39 +327,31 @@ def _parse_rewards(rewards: object, spec: ProblemSpec, end: int) -> dict[int, fl
     """
     horizon = spec.horizon
     if not isinstance(rewards, Mapping) or not rewards:
-        raise ContentError(
-            "rewards",
-            'rewards must be an object with at least one reward by step, such as {"0": 0.5}, '
-            f"got {shorten(rewards)}.",
-        )
+        expected = 'must be an object with at least one reward by step, such as {"0": 0.5}'
+        raise _unexpected("rewards", expected, rewards)
+    places = {str(step): step for step in range(horizon)}
     by_step: dict[int, float] = {}
     for key, value in rewards.items():
-        # the length is limited, since Python refuses to convert texts of thousands of digits
-        digits = isinstance(key, str) and len(key) < 10 and key.isdecimal() and key.isascii()
-        step = int(key) if digits else key
-        if type(step) is not int or not 0 <= step < horizon or str(step) != str(key):
+        step = places.get(str(key)) if type(key) in (int, str) else None
+        if step is None:
             raise ContentError(
                 "rewards", f"A step in rewards must lie in 0 .. {horizon - 1}, got {shorten(key)}."
             )
-        _check_no_rewards("rewards", {step: value}, end)
         if step < end:
             by_step[step] = _parse_reward("rewards", step, value, spec)
+        else:
+            _check_no_reward(f"rewards[{step}]", value)
     return {step: by_step[step] for step in sorted(by_step)}
 
 
-def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns:
+def _parse_steps(steps: object, spec: ProblemSpec) -> Columns:
     """Return the columns of a list of steps, which may be in any order.
 
-    If `received` is True, the steps must join, and padding is kept in `Columns.padding` unless the
-    end of the episode is among the steps; padding is otherwise dropped. Raises ContentError if the
-    steps are not valid.
+    Padding is kept in `Columns.padding`. Raises ContentError if the steps are not valid.
     """
     if not isinstance(steps, list | tuple) or not steps:
-        raise ContentError(
-            "steps", f"steps must be a list of at least one step, got {shorten(steps)}."
-        )
+        raise _unexpected("steps", "must be a list of at least one step", steps)
     rows: dict[int, tuple[Any, ...]] = {}
-    places: dict[int, str] = {}  # path of each step in the request, by number of the step
     padding: list[PaddingStep] = []
     for i, given in enumerate(steps):
         where = f"steps[{i}]"
@@ -233,7 +359,6 @@ def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns
         if spec.shape.is_terminal[row[0]]:
             padding.append(PaddingStep(where, step, row[0]))
             continue
-        places[step] = where
         if rows.setdefault(step, tuple(row)) != tuple(row):
             raise ContentError(
                 where, f"{where} is step {step} again with different content; send each step once."
@@ -246,27 +371,7 @@ def _parse_steps(steps: object, spec: ProblemSpec, *, received: bool) -> Columns
             f"steps must end with step {end[0] - 1}, which reaches a terminal state, "
             f"got step {columns.steps[-1]}.",
         )
-    if not received:
-        return columns
-    before = find_break(columns.known_states())
-    if before is not None:
-        field, expected = f"{places[before + 1]}.state", rows[before][2]
-        raise ContentError(
-            field,
-            f"{field} must be {spec.states[expected]!r}, the next_state of step "
-            f"{before}, got {spec.states[rows[before + 1][0]]!r}.",
-        )
-    for where, step, state in padding:
-        field = f"{where}.state"
-        if step == 0 or (columns.steps and step <= columns.steps[-1]):
-            raise ContentError(
-                field,
-                f"{field} must not be a terminal state at step {step}, "
-                f"got {spec.states[state]!r}; an episode ends when it reaches one.",
-            )
-        if end is not None:
-            _check_stays(field, end[1], state, spec)
-    return columns if end is not None else columns._replace(padding=tuple(padding))
+    return columns._replace(padding=tuple(padding))
 
 
 def _parse_step(where: str, step: object, spec: ProblemSpec) -> tuple[Any, ...]:
@@ -276,22 +381,15 @@ def _parse_step(where: str, step: object, spec: ProblemSpec) -> tuple[Any, ...]:
     padding. `where` is the path of the step in the feedback, such as "steps[0]".
     """
     if not isinstance(step, Mapping):
-        raise ContentError(where, f"{where} must be an object, got {shorten(step)}.")
+        raise _unexpected(where, "must be an object", step)
     _check_fields(step, "step", "state", "action", "next_state", "reward", within=where)
     number, horizon = step.get("step"), spec.horizon
     if type(number) is not int or not 0 <= number < horizon:
-        raise ContentError(
-            f"{where}.step",
-            f"{where}.step must lie in 0 .. {horizon - 1}, got {shorten(number)}.",
-        )
-    state, action, next_state = (
-        parse_index(f"{where}.{name}", step.get(name), numbers, factors)
-        for name, numbers, factors in (
-            ("state", spec.state_numbers, spec.factors),
-            ("action", spec.action_numbers, None),
-            ("next_state", spec.state_numbers, spec.factors),
-        )
-    )
+        raise _unexpected(f"{where}.step", f"must lie in 0 .. {horizon - 1}", number)
+    names = spec.state_numbers, spec.factors
+    state = parse_index(f"{where}.state", step.get("state"), *names)
+    action = parse_index(f"{where}.action", step.get("action"), spec.action_numbers)
+    next_state = parse_index(f"{where}.next_state", step.get("next_state"), *names)
     reward = step.get("reward")
     if spec.shape.is_terminal[state]:
         _check_stays(where, state, next_state, spec)
@@ -303,33 +401,6 @@ def _parse_step(where: str, step: object, spec: ProblemSpec) -> tuple[Any, ...]:
     else:
         reward = _parse_reward(f"{where}.reward", None, reward, spec)
     return number, state, action, next_state, reward
-
-
-def _count_steps(actions: Any, spec: ProblemSpec) -> int:
-    """Return the number of steps that the lists of a whole episode or of a path must describe.
-
-    The lists of actions and rewards must have this length, and the list of states one item more. It
-    is the horizon or, if the problem has terminal states, the length of the list `actions`, but at
-    most the horizon.
-    """
-    if spec.terminal is None or not hasattr(actions, "__len__"):
-        return spec.horizon
-    return min(len(actions), spec.horizon)
-
-
-def _check_lengths(content: Mapping[str, Any], prefix: str) -> None:
-    """Raise ContentError if `content` does not have exactly one state more than actions.
-
-    Use this check if the problem has terminal states, so that episodes have different numbers of
-    steps. `prefix` precedes the names of the fields in the error message.
-    """
-    states, actions = content.get("states"), content.get("actions")
-    if isinstance(states, list) and isinstance(actions, list) and len(states) != len(actions) + 1:
-        raise ContentError(
-            None,
-            f"{prefix}states must have one item more than {prefix}actions, got "
-            f"{count_items(len(states), 'state')} and {count_items(len(actions), 'action')}.",
-        )
 
 
 def _trim_path(
@@ -351,10 +422,7 @@ def _trim_path(
             )
         end = len(actions)
     if end == 0:
-        raise ContentError(
-            f"{prefix}states[0]",
-            f"{prefix}states[0] must not be a terminal state, got {names[states[0]]!r}.",
-        )
+        raise _unexpected(f"{prefix}states[0]", "must not be a terminal state", names[states[0]])
     moved = find_move(states, end)
     if moved is not None:
         _check_stays(f"{prefix}states[{moved}]", states[end], states[moved], spec)
@@ -403,11 +471,8 @@ def parse_index(
     found = numbers.get(value) if type(value) is str else value
     if type(found) is int and 0 <= found < len(numbers):
         return found
-    raise ContentError(
-        field,
-        f"{field} must be one of {_list_names(numbers)}, or in 0 .. {len(numbers) - 1}, "
-        f"got {shorten(value)}.",
-    )
+    expected = f"must be one of {list_names(numbers)}, or in 0 .. {len(numbers) - 1}"
+    raise _unexpected(field, expected, value)
 
 
 def _check_factors(
@@ -418,32 +483,15 @@ def _check_factors(
     `factors` maps the names of the factors to their possible values. `field` is the name of the
     state in the error message.
     """
-    for name in value:
+    for name in (*value, *factors):
         if name not in factors:
-            raise ContentError(
-                field,
-                f"{field} has no factor {shorten(name)}; its factors are {', '.join(factors)}.",
-            )
-    for name, known in factors.items():
+            known = f"its factors are {', '.join(factors)}"
+            raise ContentError(field, f"{field} has no factor {shorten(name)}; {known}.")
+        expected = f"one of {list_names(factors[name])}"
         if name not in value:
-            raise ContentError(
-                field, f"{field} needs the factor {name!r}, one of {_list_names(known)}."
-            )
-        if str(value[name]) not in known:
-            where = f"{field}.{name}"
-            raise ContentError(
-                where, f"{where} must be one of {_list_names(known)}, got {shorten(value[name])}."
-            )
-
-
-def _list_names(names: Iterable[str]) -> str:
-    """Return at most the first `MAX_LISTED_NAMES` of `names`, joined by commas.
-
-    The text ends with "..." if there are more names.
-    """
-    listed = list(islice(names, MAX_LISTED_NAMES + 1))
-    more = ", ..." if len(listed) > MAX_LISTED_NAMES else ""
-    return ", ".join(listed[:MAX_LISTED_NAMES]) + more
+            raise ContentError(field, f"{field} needs the factor {name!r}, {expected}.")
+        if str(value[name]) not in factors[name]:
+            raise _unexpected(f"{field}.{name}", f"must be {expected}", value[name])
 
 
 def _check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> None:
@@ -453,30 +501,14 @@ def _check_stays(field: str, terminal: int, state: int, spec: ProblemSpec) -> No
     message.
     """
     if state != terminal:
-        raise ContentError(
-            field,
-            f"{field} must stay in {spec.states[terminal]!r}, the terminal state that the episode "
-            f"has reached, got {spec.states[state]!r}.",
-        )
-
-
-def _check_no_rewards(field: str, rewards: Mapping[int, object], end: int) -> None:
-    """Raise ContentError if a reward of a step after the `end` of an episode is neither 0 nor None.
-
-    `rewards` maps steps to rewards. `field` is its name in the error message.
-    """
-    step = find_reward(rewards, end)
-    if step is not None:
-        _check_no_reward(f"{field}[{step}]", rewards[step])
+        ended = f"{spec.states[terminal]!r}, the terminal state that the episode has reached"
+        raise _unexpected(field, f"must stay in {ended}", spec.states[state])
 
 
 def _check_no_reward(field: str, reward: object) -> None:
     if reward is not None and reward != 0:
-        raise ContentError(
-            field,
-            f"{field} must be 0 after the episode has reached a terminal state, "
-            f"got {shorten(reward)}.",
-        )
+        expected = "must be 0 after the episode has reached a terminal state"
+        raise _unexpected(field, expected, reward)
 
 
 def _check_allowed(field: str, step: int, state: int, action: int, spec: ProblemSpec) -> None:
@@ -494,11 +526,8 @@ def _check_allowed(field: str, step: int, state: int, action: int, spec: Problem
     allowed = spec.shape.allowed
     if allowed is not None and not allowed[step, state, action]:
         names = ", ".join(spec.actions[a] for a in allowed[step, state].nonzero()[0])
-        raise ContentError(
-            field,
-            f"{field} must be allowed in state {spec.states[state]!r} at step {step} ({names}), "
-            f"got {spec.actions[action]!r}.",
-        )
+        expected = f"must be allowed in state {spec.states[state]!r} at step {step} ({names})"
+        raise _unexpected(field, expected, spec.actions[action])
 
 
 def _check_rewards_known(field: str, spec: ProblemSpec) -> None:
@@ -508,10 +537,8 @@ def _check_rewards_known(field: str, spec: ProblemSpec) -> None:
     error message.
     """
     if spec.rewards is None:
-        raise ContentError(
-            field,
-            f"{field} is missing; feedback must contain the rewards, since they are not known.",
-        )
+        reason = "is missing; feedback must contain the rewards, since they are not known."
+        raise ContentError(field, f"{field} {reason}")
 
 
 def _parse_list(field: str, values: Any, count: int) -> Any:
@@ -558,7 +585,7 @@ def _parse_reward(field: str, i: int | None, value: Any, spec: ProblemSpec) -> f
         return value + 0.0
     where = field if i is None else f"{field}[{i}]"
     expected = describe_range(spec.reward_range) if is_number else "must be a number"
-    raise ContentError(where, f"{where} {expected}, got {shorten(value)}.")
+    raise _unexpected(where, expected, value)
 
 
 def _check_fields(given: Mapping[str, Any], *names: str, within: str = "content") -> None:
@@ -589,3 +616,12 @@ def shorten(value: object) -> str:
     is_constant = value is None or isinstance(value, bool | float)
     text = json.dumps(value) if is_constant else repr(value)
     return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}..."
+
+
+def count_items(count: int, noun: str = "item") -> str:
+    """Return a text with the number `count` and the `noun`, in the singular or plural.
+
+    >>> count_items(1), count_items(2, "step")
+    ('1 item', '2 steps')
+    """
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,23 +1,23 @@
-"""Events, episodes, and the outcomes of recording an event.
+"""Stored events and episodes, and the outcomes of recording an event.
 
-There is one class for each kind of new event, and `Event` for an event stored in the ledger;
-`belated.ledger.kinds` says how each kind is recorded, audited and exported. Times are in
-microseconds since 1970 (UTC). `event_time` is the time at which the event happened; it is set by
-the caller, and None if unknown. The ledger adds the time of recording. Learners use events in order
-of the sequence number, which is the order of arrival; ages and delays in seconds are computed from
-`Event.happened_at`.
+`Event` is an event stored in the ledger; `belated.ledger.kinds` has one class for each kind of new
+event, with its fields. Times are in microseconds since 1970 (UTC). `event_time` is the time at
+which the event happened; it is set by the caller, and None if unknown. The ledger adds the time of
+recording. Learners use events in order of the sequence number, which is the order of arrival; ages
+and delays in seconds are computed from `Event.happened_at`.
 """
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 import sqlalchemy as sa
 
 from belated.check import check_episode_id, check_seq, check_text, check_time
-from belated.episode import Policy
-from belated.ledger.problems import ProblemSpec
+
+if TYPE_CHECKING:
+    from belated.ledger.transaction import Transaction
 
 Kind = Literal[
     "defined",
@@ -30,12 +30,6 @@ Kind = Literal[
     "published",
     "control",
 ]
-Action = Literal[
-    "freeze", "unfreeze", "roll_back", "shadow_on", "shadow_off", "archive", "unarchive"
-]
-ACTIONS: Final = get_args(Action)
-
-_DECODER: Final = json.JSONDecoder()
 
 
 class Event(NamedTuple):
@@ -63,11 +57,7 @@ class Event(NamedTuple):
     @property
     def body(self) -> Any:
         """Body of the event, parsed from its JSON text at each access; None if it is redacted."""
-        if self.text is None:
-            return None
-        # `decode` also searches for spaces around the value, which canonical JSON does not have
-        value, end = _DECODER.raw_decode(self.text)
-        return value if end == len(self.text) else _DECODER.decode(self.text)
+        return None if self.text is None else json.loads(self.text)
 
     @property
     def happened_at(self) -> int:
@@ -100,209 +90,31 @@ CHECKS: Final[dict[str, Callable[[str, object], object]]] = {
 """Map from the name of a field of a new event to the function that checks the field's value."""
 
 
-class _Checked:
-    """Base class of new events; checks the fields of an event when it is created."""
+class NewEvent:
+    """Base class of what `Ledger.append` records: the new events in `belated.ledger.kinds`, and
+    responses to be stored together with them. Fields are checked when an object is created."""
 
-    episode_field: ClassVar[str | None] = None
-    """Name of the field with the id of the episode to which the event refers; None if none."""
+    kind: ClassVar[Kind]
+    is_personal: ClassVar[bool] = False
+    """Whether the content belongs to a person: it is salted, and redacted by a withdrawal."""
+    event_time: int | None
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
             if name in CHECKS and (value is not None or not hasattr(type(self), name)):
                 CHECKS[name](name, value)
 
+    def record(self, transaction: "Transaction") -> "Outcome":
+        """Record this event in `transaction`, or reject it, and return the outcome."""
+        raise NotImplementedError
 
-@dataclass(frozen=True)
-class Defined(_Checked):
-    """New event: definition of a problem."""
+    @staticmethod
+    def follow(transaction: "Transaction", event: Event) -> None:
+        """Change the derived tables because of the stored `event`.
 
-    spec: ProblemSpec
-    event_time: int | None = None
-    kind: ClassVar[Kind] = "defined"
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.spec, ProblemSpec):
-            raise TypeError(f"spec must be a ProblemSpec, got {self.spec!r}.")
-        super().__post_init__()
-
-
-@dataclass(frozen=True)
-class Opened(_Checked):
-    """New event: opening of an episode that follows a given version of the problem's policy."""
-
-    problem: int
-    version: int
-    subject: str | None = None
-    """Pseudonym of the person to whom the episode belongs; used to withdraw that person's data."""
-    id: str | None = None
-    """Id of the episode, such as secrets.token_urlsafe(16). With an id, a retry of the request does
-    not open a second episode. If None, the ledger draws a random id."""
-    event_time: int | None = None
-    kind: ClassVar[Kind] = "opened"
-    episode_field: ClassVar[str | None] = "id"
-
-
-@dataclass(frozen=True)
-class Feedback:
-    """New event: feedback of a whole episode, or of a part of an episode."""
-
-    episode: str
-    content: Any
-    """Content of the feedback, in the format that `belated.ledger.content` describes. An
-    instance of `UnusableContent` is rejected with the reason that it contains."""
-    event_time: int | None = None
-    problem: int | None = None
-    """Id of the problem to which the episode must belong; None if it may belong to any problem."""
-    kind: ClassVar[Kind] = "feedback"
-    episode_field: ClassVar[str | None] = "episode"
-
-    def __post_init__(self) -> None:  # explicit, since most events are feedback
-        _check_episode("episode", self.episode)
-        check_time("event_time", self.event_time)
-
-
-@dataclass(frozen=True)
-class Corrected(Feedback):
-    """New event: correction of an episode.
-
-    Its content is a whole episode, which replaces all earlier feedback of this episode.
-    """
-
-    kind: ClassVar[Kind] = "corrected"
-
-
-@dataclass(frozen=True)
-class Lost(_Checked):
-    """New event: declaration that the feedback of an episode is no longer expected.
-
-    The episode no longer counts as missing. Nothing is learnt from it, in particular no reward of
-    zero. Feedback that arrives later is used as usual, and revokes the declaration.
-    """
-
-    episode: str
-    reason: str
-    """Explanation for people; it is deleted when the episode is withdrawn."""
-    event_time: int | None = None
-    kind: ClassVar[Kind] = "lost"
-    episode_field: ClassVar[str | None] = "episode"
-
-
-@dataclass(frozen=True)
-class Withdrawn(_Checked):
-    """New event: withdrawal of one episode, or of all episodes of a subject in a problem.
-
-    Either `episode` alone must be given, or both `problem` and `subject`.
-    """
-
-    episode: str | None = None
-    problem: int | None = None
-    subject: str | None = None
-    event_time: int | None = None
-    kind: ClassVar[Kind] = "withdrawn"
-    episode_field: ClassVar[str | None] = "episode"
-
-    def __post_init__(self) -> None:
-        given = tuple(x is not None for x in (self.episode, self.problem, self.subject))
-        if given not in ((True, False, False), (False, True, True)):
-            raise ValueError(
-                "Withdrawn takes either an episode, or a problem and a subject; "
-                f"got episode={self.episode!r}, problem={self.problem!r} and "
-                f"{'a' if self.subject is not None else 'no'} subject."
-            )
-        super().__post_init__()
-
-
-@dataclass(frozen=True)
-class Tick(_Checked):
-    """New event: end of a batch.
-
-    The learner absorbs at once all feedback recorded between the end of the previous batch and the
-    end of this batch.
-    """
-
-    problem: int
-    upto: int | None = None
-    """Sequence number of the last event of the batch; None for the last event in the ledger."""
-    event_time: int | None = None
-    kind: ClassVar[Kind] = "tick"
-
-
-@dataclass(frozen=True, eq=False)
-class Published(_Checked):
-    """New event: publication of a new version of a problem's policy."""
-
-    problem: int
-    version: int
-    """Version number: 1, 2, ... within the problem."""
-    policy: Policy
-    tick: int | None = None
-    """Sequence number of the last tick before the policy was computed; None if the policy was
-    computed before the first tick."""
-    event_time: int | None = None
-    kind: ClassVar[Kind] = "published"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.policy, Policy):
-            raise TypeError(f"policy must be a Policy, got {self.policy!r}.")
-
-
-@dataclass(frozen=True)
-class Control(_Checked):
-    """New event: decision of an operator about the version to serve, or about archiving."""
-
-    problem: int
-    action: Action
-    version: int | None = None
-    """Version to serve; required for the action "roll_back", and None for all others."""
-    by: str | None = None
-    """Name of the operator; None if it is not recorded."""
-    event_time: int | None = None
-    kind: ClassVar[Kind] = "control"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.action not in ACTIONS:
-            raise ValueError(f"action must be one of {', '.join(ACTIONS)}, got {self.action!r}.")
-        if (self.action == "roll_back") is (self.version is None):
-            raise ValueError(
-                f"version must be given for roll_back and for no other action, got {self.version}."
-            )
-
-
-@dataclass(frozen=True)
-class StoredResponse:
-    """Response to a request with an idempotency key."""
-
-    key: str
-    """SHA-256 of the idempotency key together with the caller who sent it."""
-    sha: str
-    """SHA-256 of the idempotency key together with the request."""
-    status: int
-    """HTTP status of the response."""
-    media_type: str | None = None
-    body: bytes | None = None
-    """Body of the response; None if it is not stored, for example because it is too large. A
-    repeated request is then handled again, which has no further effect and gives the same body."""
-    episode: str | None = None
-    """Id of the episode that the request opens; None if it opens no episode. The response is stored
-    in the same transaction as the opening, and only if the episode exists."""
-    episode_field: ClassVar[str | None] = None
-
-
-NewEvent: TypeAlias = (
-    Defined
-    | Opened
-    | Feedback
-    | Corrected
-    | Lost
-    | Withdrawn
-    | Tick
-    | Published
-    | Control
-    | StoredResponse
-)
-"""Object that `Ledger.append` records: a new event, or a response to be stored with new events."""
+        This is called when an event is recorded, and for each event when an audit rebuilds the
+        tables.
+        """
 
 
 MAX_IDS_PER_QUERY: Final = 500
@@ -341,12 +153,8 @@ class EpisodeRecord:
     @classmethod
     def of(cls, row: Sequence[Any]) -> "EpisodeRecord":
         """Return the record in a row of the result of one of `EPISODE_QUERIES`."""
-        return cls(*(*row[:8], parse_seqs(row[8]), parse_seqs(row[9])))
-
-
-def parse_seqs(text: str | None) -> tuple[int, ...]:
-    """Return the sequence numbers in a column of the table of claims."""
-    return tuple(map(int, text.split(","))) if text else ()
+        claims = (tuple(map(int, text.split(","))) if text else () for text in row[8:])
+        return cls(*row[:8], *claims)
 
 
 _COLUMNS: Final = """
@@ -436,13 +244,6 @@ class Recorded:
     """Sequence number of the event."""
     episode: EpisodeRecord | None = None
     """Record of the new episode if the event is an opening, else None."""
-
-
-@dataclass(frozen=True)
-class KeyStored(Recorded):
-    """Outcome: a response was stored under an idempotency key; no event was recorded."""
-
-    name: ClassVar[str] = "keystored"
 
 
 @dataclass(frozen=True)

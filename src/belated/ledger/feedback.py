@@ -1,162 +1,38 @@
-"""Feedback as columns, and its comparison with what is recorded of the episode.
+"""Recording of feedback and corrections: what is new, repeated or in conflict.
 
-Columns are the one form of the steps of an episode, from the parser to the learner. New feedback is
-compared with the events that hold the recorded feedback of its episode, part by part, and is found
-to be new, repeated or in conflict.
+New feedback is compared, as columns and part by part, with the events that hold the recorded
+feedback of its episode. Rejected feedback is put in the quarantine.
 """
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from belated.ledger.events import AlreadyRecorded, Conflict, Invalid
+from belated.ledger.clients import RejectedRequest, quarantine_request
+from belated.ledger.content import (
+    Columns,
+    ContentError,
+    Form,
+    Part,
+    UnusableContent,
+    count_items,
+    parse_content,
+)
+from belated.ledger.events import (
+    AlreadyRecorded,
+    Conflict,
+    EpisodeRecord,
+    Invalid,
+    NotFound,
+    Outcome,
+    Recorded,
+)
 from belated.ledger.problems import ProblemSpec
+from belated.ledger.schema import canonical
+from belated.ledger.transaction import Transaction
 from belated.padding import find_break, is_padding_after
 
-Form = Literal["whole", "steps", "path"]
-"""Form in which an episode arrives: as a whole, as single steps, or as a path and rewards."""
-
-Part: TypeAlias = tuple[str, int]
-"""Smallest unit of feedback that can arrive: "whole", "path", "step", "reward" or "end", and the
-number of the step; -1 for a whole episode and a path. Part "end" marks an episode that ends before
-the horizon, and its number is the number of steps."""
-
-
-class PaddingStep(NamedTuple):
-    """Step after the end of an episode, in a request that does not contain the end."""
-
-    where: str
-    """Path of the step in the request, such as "steps[0]"."""
-    step: int
-    state: int
-
-
-class Columns(NamedTuple):
-    """Feedback of one episode with one row for each step, in order of the steps.
-
-    States and actions are indices. They are None in all rows if only rewards have arrived, and a
-    reward is None if it has not arrived or is not needed.
-    """
-
-    form: Form
-    steps: list[int]
-    states: list[Any]
-    actions: list[Any]
-    next_states: list[Any]
-    rewards: list[float | None]
-    has_path: bool = True
-    """Whether the states and actions have arrived."""
-    padding: tuple[PaddingStep, ...] = ()
-    """Padding that has to be compared with the end of the episode, which arrived before."""
-
-    @classmethod
-    def of_path(
-        cls,
-        form: Form,
-        states: Sequence[int],
-        actions: Sequence[int],
-        rewards: Sequence[float] | None = None,
-    ) -> "Columns":
-        """Return the columns of a path, which has one state more than actions."""
-        steps = list(range(len(actions)))
-        paid: list[float | None] = [*rewards] if rewards is not None else [None] * len(steps)
-        return cls(form, steps, list(states[:-1]), list(actions), list(states[1:]), paid)
-
-    @classmethod
-    def of_steps(cls, rows: Mapping[int, Sequence[Any]]) -> "Columns":
-        """Return the columns of single steps: a map from the number of a step to its row.
-
-        A row has the state, the action, the next state and the reward.
-        """
-        states, actions, next_states, rewards = (
-            [row[place] for row in rows.values()] for place in range(4)
-        )
-        return cls("steps", list(rows), states, actions, next_states, rewards)
-
-    @classmethod
-    def of_rewards(cls, rewards: Mapping[int, float], path: "Columns | None") -> "Columns":
-        """Return the columns of rewards by step and of the `path`; None if it has not arrived."""
-        if path is not None:
-            return path._replace(rewards=[rewards.get(step) for step in path.steps])
-        none = [None] * len(rewards)
-        paid: list[float | None] = list(rewards.values())
-        return cls("path", list(rewards), none, none, none, paid, has_path=False)
-
-    def end(self, spec: ProblemSpec) -> tuple[int, int] | None:
-        """Return the number of steps and the state at the end of the episode, if it is a row.
-
-        The end is the first row whose next state is terminal.
-        """
-        if not self.has_path or spec.terminal is None:
-            return None
-        is_terminal = spec.shape.is_terminal
-        ends = zip(self.steps, self.next_states, strict=True)
-        return next(((step + 1, state) for step, state in ends if is_terminal[state]), None)
-
-    def known_states(self) -> dict[int, tuple[int, int]]:
-        """Return a map from the number of each step to its state and its next state."""
-        pairs = zip(self.states, self.next_states, strict=True)
-        return dict(zip(self.steps, pairs, strict=True)) if self.has_path else {}
-
-    def parts(self, form: Form, spec: ProblemSpec) -> dict[Part, Any]:
-        """Return the parts of this feedback with their content, if the episode has arrived as
-        `form`; a whole episode can be divided into any form."""
-        states = (*self.states, *self.next_states[-1:])
-        if form == "whole":
-            return {("whole", -1): (states, tuple(self.actions), tuple(self.rewards))}
-        parts: dict[Part, Any] = {}
-        if form == "steps":
-            rows = zip(self.states, self.actions, self.next_states, self.rewards, strict=True)
-            parts = {("step", step): row for step, row in zip(self.steps, rows, strict=True)}
-        else:
-            if self.has_path:
-                parts["path", -1] = states, tuple(self.actions)
-            paid = zip(self.steps, self.rewards, strict=True)
-            parts |= {("reward", step): reward for step, reward in paid if reward is not None}
-        end = self.end(spec)
-        return parts if end is None or end[0] == spec.horizon else parts | {("end", end[0]): True}
-
-    def only(self, form: Form, parts: Collection[Part]) -> "Columns":
-        """Return the columns of those `parts` of an episode that has arrived as `form`."""
-        if form == "whole":
-            return self
-        if form == "steps":
-            rows = zip(self.states, self.actions, self.next_states, self.rewards, strict=True)
-            by_step = zip(self.steps, rows, strict=True)
-            return Columns.of_steps({step: row for step, row in by_step if ("step", step) in parts})
-        paid = dict(zip(self.steps, self.rewards, strict=True))
-        kept = {step: r for step, r in paid.items() if r is not None and ("reward", step) in parts}
-        path = self._replace(form="path") if ("path", -1) in parts else None
-        return Columns.of_rewards(kept, path)
-
-    def content(self) -> dict[str, Any]:
-        """Return the columns as content of feedback, as described in `belated.ledger.content`."""
-        path = {"states": [*self.states, *self.next_states[-1:]], "actions": self.actions}
-        if self.form == "whole":
-            return {**path, "rewards": None if None in self.rewards else self.rewards}
-        if self.form == "steps":
-            names = ("step", "state", "action", "next_state", "reward")
-            rows = zip(*self[1:6], strict=True)
-            return {"steps": [dict(zip(names, row, strict=True)) for row in rows]}
-        paid = zip(self.steps, self.rewards, strict=True)
-        rewards = {str(step): reward for step, reward in paid if reward is not None}
-        content: dict[str, Any] = {"path": path} if self.has_path else {}
-        return {**content, "rewards": rewards} if rewards else content
-
-
-def is_complete(feedback: Collection[Columns], spec: ProblemSpec) -> bool:
-    """Return whether all steps of an episode have arrived with `feedback`, all of it."""
-    if any(columns.form == "whole" for columns in feedback):
-        return True
-    ends = [end[0] for end in (columns.end(spec) for columns in feedback) if end is not None]
-    arrived = {
-        step
-        for columns in feedback
-        for step, reward in zip(columns.steps, columns.rewards, strict=True)
-        if columns.form == "steps" or reward is not None
-    }
-    has_path = any(columns.has_path for columns in feedback)
-    return has_path and len(arrived) >= min(ends, default=spec.horizon)
-
+if TYPE_CHECKING:
+    from belated.ledger.kinds import Feedback
 
 RecordedFeedback: TypeAlias = Sequence[tuple[int, Columns]]
 """Recorded feedback of an episode: the sequence number and the columns of each event."""
@@ -168,9 +44,107 @@ REMEDY: Final = (
 """Last part of the message of a conflict: how to replace the recorded feedback."""
 
 
+def record_feedback(
+    transaction: Transaction,
+    event: "Feedback",
+    compare: Callable[[Transaction, "Feedback", EpisodeRecord], Columns | Outcome],
+) -> Outcome:
+    """Record feedback or a correction, or put it in the quarantine, and return the outcome.
+
+    `compare` is `compare_feedback` or `compare_correction`. It is called if the episode exists, and
+    returns the columns to record, or another outcome.
+    """
+    episode = transaction.find_episode(event.episode, event.problem)
+    found: Columns | Outcome
+    if isinstance(episode, EpisodeRecord):
+        try:
+            found = compare(transaction, event, episode)
+        except ContentError as error:
+            found = Invalid(str(error), error.field)
+        if isinstance(found, Columns):
+            body, problem = found.content(), episode.problem
+            return transaction.add_event(event, body, problem=problem, episode=episode.id)
+    else:
+        found = episode
+    if not isinstance(found, Recorded | AlreadyRecorded):
+        content = event.content
+        content = content.value if isinstance(content, UnusableContent) else content
+        # content for an episode of another problem must not be kept
+        is_foreign = isinstance(found, NotFound) and transaction.episode(event.episode) is not None
+        request = RejectedRequest(
+            found.reason,
+            None if is_foreign else content,
+            problem=event.problem,
+            episode=event.episode,
+            outcome=found.name,
+        )
+        transaction.flush()
+        quarantine_request(transaction.connection, request, at=transaction.at)
+    return found
+
+
+def compare_feedback(
+    transaction: Transaction, event: "Feedback", episode: EpisodeRecord
+) -> Columns | Outcome:
+    """Return what is new in feedback; or AlreadyRecorded, also if a correction replaced it."""
+    spec = transaction.spec(episode)
+    columns = parse_content(event.content, spec)
+    found = find_new(columns, read_feedback(transaction, episode.feedback, spec), spec)
+    if isinstance(found, Columns | AlreadyRecorded):
+        return found
+    replaced: list[list[int]] = [[]]  # each correction begins another list
+    for earlier in transaction.read_events(episode.replaced):
+        if earlier.kind == "corrected":
+            replaced.append([])
+        replaced[-1].append(earlier.seq)
+    for seqs in reversed(replaced):
+        if seqs:
+            repeated = find_new(columns, read_feedback(transaction, seqs, spec), spec)
+            if isinstance(repeated, AlreadyRecorded):
+                return repeated
+    return found
+
+
+def compare_correction(
+    transaction: Transaction, event: "Feedback", episode: EpisodeRecord
+) -> Columns | Outcome:
+    """Return the columns of a correction if it is to be recorded, else the outcome.
+
+    Nothing is recorded if the correction equals the feedback that is currently valid. The outcome
+    is Conflict if an identical correction, with the same event time, was recorded before and has
+    been replaced since.
+    """
+    spec = transaction.spec(episode)
+    columns = parse_content(event.content, spec)
+    if columns.form != "whole":
+        raise ContentError(None, "A correction must be a whole episode, with states and actions.")
+    found = find_new(columns, read_feedback(transaction, episode.feedback, spec), spec)
+    if isinstance(found, AlreadyRecorded):
+        return found
+    given = "corrected", canonical(columns.content()), event.event_time
+    for earlier in transaction.read_events((*episode.replaced, *episode.feedback)):
+        if (earlier.kind, earlier.text, earlier.event_time) == given:
+            return Conflict(
+                f"This correction was recorded at seq {earlier.seq} and has been corrected "
+                "since; to record it again, send it with a different event_time.",
+                earlier.seq,
+            )
+    if episode.feedback:
+        transaction.delete_snapshots(episode.problem, since=episode.feedback[0])
+    return columns
+
+
+def read_feedback(
+    transaction: Transaction, seqs: Sequence[int], spec: ProblemSpec
+) -> RecordedFeedback:
+    """Return the feedback that is recorded in the events `seqs` of a problem."""
+    events = transaction.read_events(seqs)
+    return [(event.seq, parse_content(event.body, spec)) for event in events]
+
+
 def find_new(
     columns: Columns, recorded: RecordedFeedback, spec: ProblemSpec
-) -> Columns | AlreadyRecorded | Conflict:
+) -> Columns | AlreadyRecorded | Conflict | Invalid:
     """Return what is new in `columns`, feedback of an episode of which some is `recorded`.
 
     An episode keeps the form in which it first arrived. For example, a whole episode that arrives
@@ -179,7 +153,7 @@ def find_new(
     Parameters
     ----------
     columns : Columns
-        The feedback; its padding is ignored.
+        The feedback.
     recorded : sequence
         Sequence number and columns of each event with valid feedback of the episode.
     spec : ProblemSpec
@@ -187,14 +161,21 @@ def find_new(
 
     Returns
     -------
-    Columns, AlreadyRecorded or Conflict
+    Columns, AlreadyRecorded, Conflict or Invalid
         The new columns. AlreadyRecorded if nothing is new. Conflict if a part differs from the
         recorded part, if a step does not join its neighbours or follows the end of the episode, or
         if the episode has arrived in another form to which the feedback cannot be converted.
+        Invalid if there is padding, but no end of the episode.
     """
+    rejected = _compare_padding(columns, recorded, spec)
+    if rejected is not None:
+        return rejected
     if not recorded:
-        return columns
+        return _find_gap(columns, recorded, spec) or columns
+    last = max(seq for seq, _ in recorded)
     form, known_form = columns.form, recorded[0][1].form
+    if not columns.steps:  # padding repeats what is known
+        return AlreadyRecorded(last)
     if form != known_form and "whole" not in (form, known_form):
         names: dict[Form, str] = {"steps": "steps", "path": "path and rewards"}
         return Conflict(
@@ -208,31 +189,27 @@ def find_new(
         for seq, each in recorded
         for part, value in each.parts(shared, spec).items()
     }
-    last = max(seq for seq, _ in recorded)
     parts = _drop_padding(columns.parts(shared, spec), known, last)
     if isinstance(parts, Conflict):
         return parts
-    # feedback that consists of padding repeats what is known
-    new, seq = set(), 0 if parts else last
-    for part, value in parts.items():
-        if part not in known:
-            new.add(part)
-        elif known[part][0] != value:
+    for part in parts:
+        if part in known and known[part][0] != parts[part]:
             return Conflict(
                 f"{_describe(part).capitalize()} has already arrived with different content"
                 f"{REMEDY}",
                 known[part][1],
             )
-        else:
-            seq = max(seq, known[part][1])
+    new = parts.keys() - known.keys()
     if not new:
-        return AlreadyRecorded(seq)
+        return AlreadyRecorded(max((known[part][1] for part in parts), default=last))
     rest = columns.only(shared, new)
     return _find_gap(rest, recorded, spec) or rest
 
 
-def _find_gap(rest: Columns, recorded: RecordedFeedback, spec: ProblemSpec) -> Conflict | None:
-    """Return a Conflict unless new steps join the recorded steps directly before and after them."""
+def _find_gap(
+    rest: Columns, recorded: RecordedFeedback, spec: ProblemSpec
+) -> Conflict | Invalid | None:
+    """Return an outcome unless new steps join each other and the recorded steps beside them."""
     if rest.form != "steps":
         return None
     seqs = {step: seq for seq, each in recorded for step in each.steps}
@@ -243,24 +220,30 @@ def _find_gap(rest: Columns, recorded: RecordedFeedback, spec: ProblemSpec) -> C
     before = find_break(steps, new)
     if before is None:
         return None
-    number = before if before in seqs else before + 1
-    return Conflict(
+    reason = (
         f"Step {before} leads to {spec.states[steps[before][1]]!r}, but step {before + 1} begins "
-        f"in {spec.states[steps[before + 1][0]]!r}; step {number} is recorded{REMEDY}",
-        seqs[number],
+        f"in {spec.states[steps[before + 1][0]]!r}"
     )
+    number = before if before in seqs else before + 1
+    if number not in seqs:
+        return Invalid(f"{reason}.", "steps")
+    return Conflict(f"{reason}; step {number} is recorded{REMEDY}", seqs[number])
 
 
-def compare_padding(
-    padding: Sequence[PaddingStep], recorded: RecordedFeedback, spec: ProblemSpec
+def _compare_padding(
+    columns: Columns, recorded: RecordedFeedback, spec: ProblemSpec
 ) -> Invalid | Conflict | None:
-    """Compare padding with the recorded end of its episode.
+    """Compare the padding of `columns` with the end of the episode, there or in what is recorded.
 
-    Returns Invalid if no end is recorded, Conflict if the recorded end is in another state than the
-    padding or after a step of the padding, and None if the padding may follow the recorded end.
+    Returns Invalid if there is no end, Invalid or Conflict if the end is in another state than the
+    padding or after a step of the padding, and None if the padding may follow the end.
     """
-    seq, end = _find_end(recorded, spec)
-    for where, step, state in padding:
+    seq, end = 0, columns.end(spec)
+    for number, each in recorded:
+        found = each.end(spec)
+        if end is None and found is not None and (each.form == "whole" or found[0] < spec.horizon):
+            seq, end = number, found
+    for where, step, state in columns.padding:
         field, name = f"{where}.state", spec.states[state]
         if end is None:
             return Invalid(
@@ -269,22 +252,12 @@ def compare_padding(
                 field,
             )
         if not is_padding_after(end, step, state):
-            return Conflict(
+            reason = (
                 f"The episode has ended in {spec.states[end[1]]!r} after "
                 f"{count_items(end[0], 'step')}, which contradicts step {step} in {name!r}"
-                f"{REMEDY}",
-                seq,
             )
+            return Conflict(f"{reason}{REMEDY}", seq) if seq else Invalid(f"{reason}.", field)
     return None
-
-
-def _find_end(recorded: RecordedFeedback, spec: ProblemSpec) -> tuple[int, tuple[int, int] | None]:
-    """Return the seq of the event with the end of an episode, and the end; (0, None) if none."""
-    for seq, columns in recorded:
-        end = columns.end(spec)
-        if end is not None and (columns.form == "whole" or end[0] < spec.horizon):
-            return seq, end
-    return 0, None
 
 
 def _drop_padding(
@@ -323,21 +296,6 @@ def _drop_padding(
     return kept
 
 
-def find_repeated(
-    columns: Columns, recorded: RecordedFeedback, spec: ProblemSpec
-) -> AlreadyRecorded | None:
-    """Return AlreadyRecorded if `columns` and their padding repeat `recorded` feedback, or None.
-
-    Use this function to find out whether feedback repeats what a correction has replaced.
-    """
-    if columns.padding and compare_padding(columns.padding, recorded, spec) is not None:
-        return None
-    if not columns.steps:
-        return AlreadyRecorded(max(seq for seq, _ in recorded))
-    found = find_new(columns, recorded, spec)
-    return found if isinstance(found, AlreadyRecorded) else None
-
-
 def _describe(part: Part) -> str:
     name, number = part
     if name == "whole":
@@ -348,12 +306,3 @@ def _describe(part: Part) -> str:
         return f"the end of the episode after {count_items(number, 'step')}"
     what = "step" if name == "step" else "the reward at step"
     return f"{what} {number} of the episode"
-
-
-def count_items(count: int, noun: str = "item") -> str:
-    """Return a text with the number `count` and the `noun`, in the singular or plural.
-
-    >>> count_items(1), count_items(2, "step")
-    ('1 item', '2 steps')
-    """
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,48 +1,23 @@
 """Class `Ledger`, the append-only record of events in a database."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sized
-from typing import Any, Final, Self, get_args
+from collections.abc import Collection, Iterable, Iterator, Sized
+from itertools import islice
+from typing import Final, Self, get_args
 
 import sqlalchemy as sa
 
 from belated.check import check_seq, check_text, is_id, is_name
 from belated.episode import Policy
 from belated.ledger import audit, migrations, schema
-from belated.ledger.clients import (
-    IdempotencyKeys,
-    Quarantine,
-    Tokens,
-    load_keys,
-    record_response,
-    rewrite_quarantine,
-)
-from belated.ledger.events import (
-    Action,
-    Control,
-    Defined,
-    EpisodeRecord,
-    Event,
-    Kind,
-    NewEvent,
-    Opened,
-    Outcome,
-    Published,
-    StoredResponse,
-    Tick,
-    Withdrawn,
-    read_episodes,
-)
-from belated.ledger.kinds import KINDS
+from belated.ledger.clients import IdempotencyKeys, Quarantine, Tokens, rewrite_quarantine
+from belated.ledger.events import EpisodeRecord, Event, Kind, NewEvent, Outcome, read_episodes
+from belated.ledger.kinds import Action, Control, Defined, Opened, Published, Tick, Withdrawn
 from belated.ledger.policies import Policies, Snapshots
-from belated.ledger.problems import Problem, ProblemCache, ProblemSpec
+from belated.ledger.problems import Problem, ProblemSpec
 from belated.ledger.store import Clock, Store, now, read_pages
-from belated.ledger.transaction import Transaction
+from belated.ledger.transaction import ProblemCache, Transaction
 
-RECORDERS: Final[dict[type, Callable[[Transaction, Any], Outcome]]] = {
-    **{kind.new: kind.record for kind in KINDS.values()},
-    StoredResponse: record_response,
-}
-"""Map from the type of a new event to the function that records it and returns the outcome."""
+_LAST_SEQ: Final = sa.select(sa.func.max(schema.events.c.seq))
 
 
 class Ledger:
@@ -130,22 +105,20 @@ class Ledger:
         """
         if isinstance(events, Sized) and not events:
             return []
-        with self.store.appending() as (connection, last):
+        with self.store.writing() as connection:
             given = list(events)
             if not given:
                 return []
             for event in given:
-                if type(event) not in RECORDERS:
+                if not isinstance(event, NewEvent):
                     raise TypeError(
                         f"An event must be one of belated.ledger's kinds, got {event!r}."
                     )
-            at = self.store.now()
-            transaction = Transaction(connection, self._problems, KINDS, last=last, at=at)
+            last = connection.scalar(_LAST_SEQ) or 0
+            transaction = Transaction(connection, self._problems, last=last, at=self.store.now())
             transaction.load_episodes(given)
-            if any(type(event) is StoredResponse for event in given):
-                load_keys(transaction, given)
-            outcomes = [RECORDERS[type(event)](transaction, event) for event in given]
-            if transaction.has_deleted_rejected:
+            outcomes = [event.record(transaction) for event in given]
+            if transaction.redacted:
                 rewrite_quarantine(connection)
             transaction.commit()
         self.store.scrub(wait=transaction.redacted)
@@ -256,7 +229,7 @@ class Ledger:
     def last(self) -> int:
         """Sequence number of the last event; 0 if the ledger is empty."""
         with self.store.reading() as connection:
-            return connection.scalar(sa.select(sa.func.max(schema.events.c.seq))) or 0
+            return connection.scalar(_LAST_SEQ) or 0
 
     def problem_ids(self) -> list[int]:
         """Return the ids of all problems, beginning with the problem that has the latest event."""
@@ -387,8 +360,7 @@ class Ledger:
         """
         return [
             *audit.check_database(self.store),
-            *audit.check_events(self.events()),
-            *audit.check_end(self.store),
+            *islice(audit.check_events(self.events()), audit.MAX_FAULTS),
             *audit.check_tables(self.store),
         ]
 

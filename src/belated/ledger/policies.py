@@ -8,7 +8,7 @@ import logging
 import struct
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
@@ -17,8 +17,11 @@ from belated.check import check_seq
 from belated.episode import Policy
 from belated.ledger import schema
 from belated.ledger.events import EXCLUDING_KINDS
-from belated.ledger.problems import ProblemCache, ProblemSpec
+from belated.ledger.problems import ProblemSpec
 from belated.ledger.store import Store
+
+if TYPE_CHECKING:
+    from belated.ledger.transaction import ProblemCache
 
 
 class EncodedPolicy(NamedTuple):
@@ -88,14 +91,7 @@ def check_policy(policy: Policy, spec: ProblemSpec) -> None:
         raise ValueError(f"policy.actions must have shape {(H, S)}, got {policy.actions.shape}.")
     for number in policy.actions[(policy.actions < 0) | (policy.actions >= A)][:1]:
         raise ValueError(f"policy.actions must lie in 0 .. {A - 1}, got {number}.")
-    if spec.shape.is_restricted:
-        steps, states = np.ogrid[:H, :S]
-        for step, state in np.argwhere(~spec.shape.available[steps, states, policy.actions])[:1]:
-            action = spec.actions[policy.actions[step, state]]
-            raise ValueError(
-                f"policy.actions must be allowed, got {action!r} in state {spec.states[state]!r} "
-                f"at step {step}."
-            )
+    spec.shape.check_actions("policy.actions", policy.actions)
     if policy.explore is not None and policy.explore.shape != (H, S, A):
         raise ValueError(f"policy.explore must have shape {(H, S, A)}, got {policy.explore.shape}.")
 
@@ -111,28 +107,22 @@ class Policies:
         Cache of the problems of the ledger.
     """
 
-    def __init__(self, store: Store, problems: ProblemCache) -> None:
+    def __init__(self, store: Store, problems: "ProblemCache") -> None:
         self._store = store
         self._problems = problems
 
-    def versions(self, problem: int) -> list[Version]:
-        """Return all versions of the problem with id `problem`, oldest first."""
-        query = self._query(problem).order_by(schema.policies.c.version)
+    def versions(self, problem: int, *, limit: int | None = None) -> list[Version]:
+        """Return the newest `limit` versions, or all, of a problem with an id, oldest first."""
+        columns = schema.policies.c
+        query = sa.select(columns.version, columns.seq, columns.tick, columns.sha)
+        query = query.where(columns.problem == problem).order_by(columns.version.desc())
         with self._store.reading() as connection:
-            return [Version(*row) for row in connection.execute(query)]
+            rows = connection.execute(query.limit(limit)).all()
+        return [Version(*row) for row in reversed(rows)]
 
     def newest(self, problem: int) -> Version | None:
         """Return the newest version of the problem with id `problem`; None if there is none."""
-        query = self._query(problem).order_by(schema.policies.c.version.desc()).limit(1)
-        with self._store.reading() as connection:
-            row = connection.execute(query).first()
-        return None if row is None else Version(*row)
-
-    @staticmethod
-    def _query(problem: int) -> sa.Select[Any]:
-        columns = schema.policies.c
-        query = sa.select(columns.version, columns.seq, columns.tick, columns.sha)
-        return query.where(columns.problem == problem)
+        return next(iter(self.versions(problem, limit=1)), None)
 
     def get(self, problem: int, version: int) -> Policy | None:
         """Return the policy published as `version` of the problem with id `problem`.
@@ -217,12 +207,11 @@ class Snapshots:
             if connection.execute(excluding.limit(1)).first() is not None:
                 return False
             mine = table.c.problem == problem
-            connection.execute(sa.delete(table).where(mine, table.c.seq == seq))
+            newest = sa.select(table.c.seq).where(mine, table.c.seq != seq)
+            kept = newest.order_by(table.c.seq.desc()).limit(SNAPSHOTS_PER_PROBLEM - 1)
+            connection.execute(sa.delete(table).where(mine, table.c.seq.not_in(kept)))
             row = {"problem": problem, "seq": seq, "at": self._store.now(), "data": data}
             connection.execute(sa.insert(table).values(**row, sha=sha256(data).hexdigest()))
-            newest_first = sa.select(table.c.seq).where(mine).order_by(table.c.seq.desc())
-            oldest = list(connection.scalars(newest_first.offset(SNAPSHOTS_PER_PROBLEM)))
-            connection.execute(sa.delete(table).where(mine, table.c.seq.in_(oldest)))
         return True
 
     def newest(self, problem: int, *, upto: int | None = None) -> Snapshot | None:

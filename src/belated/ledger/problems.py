@@ -1,25 +1,21 @@
 """Problems: the specification of a problem, its validation, and a cache of problems."""
 
-import json
 import math
 import reprlib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
+from itertools import islice
 from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import ArrayLike
 
 from belated.check import check_integer, check_name, check_text
 from belated.episode import Floats, Shape
 from belated.factored_states import States
-from belated.ledger import schema
-from belated.ledger.schema import canonical, digest
-from belated.ledger.store import is_undecodable
+from belated.ledger.schema import canonical
 from belated.options import Late
 from belated.reward_map import Affine
 
@@ -27,23 +23,19 @@ AllowedNames: TypeAlias = dict[str, list[str]]
 """Map from the name of a state to the names of the actions that are allowed in it."""
 
 
-def check_range(value: object) -> tuple[float, float]:
+def check_range(value: Any) -> tuple[float, float]:
     """Return the range of rewards `value` as a pair of floats (low, high).
 
-    Raises TypeError or ValueError unless `value` is a list of two finite numbers, low < high.
+    Raises ValueError unless `value` is a list of two finite numbers, low < high.
     """
-    if (
-        not isinstance(value, Sequence)
-        or len(value) != 2
-        or not all(type(end) in (int, float) for end in value)
-    ):
-        raise TypeError(f"reward_range must be a list of two numbers, got {value!r}.")
-    low, high = (float(end) + 0.0 for end in value)
-    if not -math.inf < low < high < math.inf or not math.isfinite(high - low):
-        raise ValueError(
-            f"reward_range must be [low, high] with finite numbers and low < high, got {value!r}."
-        )
-    return low, high
+    is_pair = isinstance(value, Sequence) and len(value) == 2
+    if is_pair and all(type(end) in (int, float) for end in value):
+        low, high = (float(end) + 0.0 for end in value)
+        if low < high and math.isfinite(high - low):
+            return low, high
+    raise ValueError(
+        f"reward_range must be [low, high] with finite numbers and low < high, got {value!r}."
+    )
 
 
 def describe_range(reward_range: tuple[float, float] | None) -> str:
@@ -208,8 +200,16 @@ def _check_allowed(
 
 def _check_known(field: str, value: object, names: Mapping[str, None]) -> None:
     if not isinstance(value, str) or value not in names:
-        listed = ", ".join(list(names)[:10]) + (", ..." if len(names) > 10 else "")
-        raise ValueError(f"{field} must be one of {listed}, got {value!r}.")
+        raise ValueError(f"{field} must be one of {list_names(names)}, got {value!r}.")
+
+
+def list_names(names: Collection[str]) -> str:
+    """Return at most the first ten of `names`, joined by commas; "..." follows if there are more.
+
+    >>> list_names(["ill", "well"])
+    'ill, well'
+    """
+    return ", ".join([*islice(names, 10)]) + (", ..." if len(names) > 10 else "")
 
 
 def check_rewards(
@@ -265,18 +265,14 @@ class Part:
             raise TypeError(f"options of {self.name} must be a mapping, got {self.options!r}.")
         for key, value in self.options.items():
             values = value if isinstance(value, list | tuple) else [value]
-            if not all(isinstance(item, bool | int | float | str | None) for item in values):
+            if not all(isinstance(item, bool | int | float | str | None) for item in values) or (
+                not all(math.isfinite(item) for item in values if isinstance(item, float))
+            ):
                 # reprlib, since the value may be nested too deep for repr
                 raise ValueError(
-                    f"option {key!r} of {self.name} must be a number, a text, true, false, null, "
-                    f"or a list of those, got {reprlib.repr(value)}."
+                    f"option {key!r} of {self.name} must be a finite number, a text, true, false, "
+                    f"null, or a list of those, got {reprlib.repr(value)}."
                 )
-        try:
-            canonical(dict(self.options))
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"options of {self.name} must be valid in JSON, got {self.options!r}."
-            ) from None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -357,18 +353,20 @@ class ProblemSpec:
         if self.late == "rewards" and self.rewards is not None:
             raise ValueError("late is 'rewards', but the rewards are known; give rewards=None.")
         states, factors = check_states(self.states, self.state_factors)
-        self._set(states=states, state_factors=factors)
-        self._set(actions=check_names("actions", self.actions))
-        self._set(terminal=check_terminal(self.terminal, self.states))
-        self._set(horizon=check_integer("horizon", self.horizon, 1))
+        actions, horizon = check_names("actions", self.actions), self.horizon
         self._set(
+            states=states,
+            state_factors=factors,
+            actions=actions,
+            terminal=check_terminal(self.terminal, states),
+            horizon=check_integer("horizon", horizon, 1),
             name=check_name("name", self.name),
             episodes=check_integer("episodes", self.episodes, 1),
             stages=check_text("stages", self.stages),
             reward_bonus=check_text("reward_bonus", self.reward_bonus),
             seed=check_integer("seed", self.seed, 0),
             reward_range=None if self.reward_range is None else check_range(self.reward_range),
-            allowed=check_allowed(self.allowed, self.states, self.actions, self.horizon),
+            allowed=check_allowed(self.allowed, states, actions, horizon),
         )
         low = 0.0 if self.reward_range is None else self.reward_range[0]
         if self.terminal and low:
@@ -495,60 +493,3 @@ class Problem:
     def name(self) -> str:
         """Name of the problem, unique in its ledger."""
         return self.spec.name
-
-
-class ProblemCache:
-    """Cache of the problems of a ledger. A problem is read only once, since it never changes."""
-
-    def __init__(self) -> None:
-        self._known: dict[int, Problem] = {}
-        self.damaged: dict[int, str] = {}
-        """Map from the id of each problem whose definition was found damaged to a message."""
-
-    def get(self, connection: sa.Connection, id: int) -> Problem | None:
-        """Return the problem with the id `id`; None if there is no such problem.
-
-        A problem that is not cached is read from the database over `connection`. Raises ValueError
-        if the definition of the problem is damaged.
-        """
-        if id not in self._known:
-            events = schema.events.c
-            query = sa.select(events.body, events.sha)
-            query = query.where(events.seq == id, events.kind == "defined")
-            try:
-                row = connection.execute(query).first()
-                if row is None:
-                    return None
-                if digest(row.body) != row.sha:
-                    raise ValueError("digest mismatch")
-                self._known[id] = Problem(id, ProblemSpec.of(json.loads(row.body)))
-            except (ValueError, TypeError, AttributeError, sa.exc.OperationalError) as error:
-                if isinstance(error, sa.exc.OperationalError) and not is_undecodable(error):
-                    raise
-                undecodable = isinstance(error, sa.exc.OperationalError)
-                reason = "a text is not valid UTF-8" if undecodable else str(error).rstrip(".")
-                self.damaged[id] = f"Event {id}, which defines a problem, is damaged: {reason}."
-                raise ValueError(self.damaged[id]) from None
-        return self._known[id]
-
-    def find(self, connection: sa.Connection, name: str) -> Problem | None:
-        """Return the problem with the name `name`; None if there is no such problem.
-
-        The database is read over `connection`. Raises ValueError if the definition of the problem
-        is damaged.
-        """
-        problems = schema.problems.c
-        id = connection.scalar(sa.select(problems.id).where(problems.name == name))
-        return None if id is None else self.get(connection, id)
-
-    def all(self, connection: sa.Connection) -> list[Problem]:
-        """Return all problems, oldest first. The database is read over `connection`.
-
-        Problems with a damaged definition are omitted; see `damaged`.
-        """
-        ids = connection.scalars(sa.select(schema.problems.c.id).order_by(schema.problems.c.id))
-        found = []
-        for id in ids.all():
-            with suppress(ValueError):
-                found.append(self.get(connection, id))
-        return [problem for problem in found if problem is not None]

@@ -2,23 +2,29 @@
 
 import json
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from belated.check import is_id
 from belated.ledger import schema
-from belated.ledger.events import EpisodeRecord, Event, Kind, NewEvent, chunk_ids, read_episodes
+from belated.ledger.events import (
+    DataWithdrawn,
+    EpisodeRecord,
+    Event,
+    NewEvent,
+    NotFound,
+    Recorded,
+    chunk_ids,
+    read_episodes,
+)
 from belated.ledger.policies import EncodedPolicy
-from belated.ledger.problems import Problem, ProblemCache
-from belated.ledger.schema import SALT_BYTES, digest
-
-if TYPE_CHECKING:
-    from belated.ledger.kinds import EventKind
+from belated.ledger.problems import Problem, ProblemSpec
+from belated.ledger.schema import SALT_BYTES, canonical, digest
 
 MAX_PARAMETERS_PER_INSERT: Final = 10_000
 """Maximum number of values in one INSERT statement of SQLite, which allows three times as many."""
@@ -26,22 +32,62 @@ MAX_PARAMETERS_PER_INSERT: Final = 10_000
 MAX_ROWS_PER_INSERT: Final = 1000
 """Maximum number of rows in one INSERT statement of PostgreSQL."""
 
-BODY_QUERY: Final = sa.select(schema.events.c.seq, schema.events.c.body).where(
-    schema.events.c.seq.in_(sa.bindparam("seqs", expanding=True))
-)
-
 EVENT_COLUMNS: Final = [column.name for column in schema.events.columns]
 """Names of the columns of the table of events, in the order of the fields of an `Event`."""
 
-# tables in an order in which foreign keys refer to earlier tables
-INSERT_ORDER: Final = (
-    schema.problems,
-    schema.episodes,
-    schema.subjects,
-    schema.events,
-    schema.policies,
-    schema.idempotency_keys,
-)
+
+class ProblemCache:
+    """Cache of the problems of a ledger. A problem is read only once, since it never changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, Problem] = {}
+        self.damaged: dict[int, str] = {}
+        """Map from the id of each problem whose definition was found damaged to a message."""
+
+    def get(self, connection: sa.Connection, id: int) -> Problem | None:
+        """Return the problem with the id `id`; None if there is no such problem.
+
+        A problem that is not cached is read from the database over `connection`. Raises ValueError
+        if the definition of the problem is damaged.
+        """
+        if id not in self._known:
+            events = schema.events.c
+            query = sa.select(events.body, events.sha)
+            query = query.where(events.seq == id, events.kind == "defined")
+            row = connection.execute(query).first()
+            if row is None:
+                return None
+            try:
+                if digest(row.body) != row.sha:
+                    raise ValueError("digest mismatch")
+                self._known[id] = Problem(id, ProblemSpec.of(json.loads(row.body)))
+            except (ValueError, TypeError, AttributeError) as error:
+                reason = str(error).rstrip(".")
+                self.damaged[id] = f"Event {id}, which defines a problem, is damaged: {reason}."
+                raise ValueError(self.damaged[id]) from None
+        return self._known[id]
+
+    def find(self, connection: sa.Connection, name: str) -> Problem | None:
+        """Return the problem with the name `name`; None if there is no such problem.
+
+        The database is read over `connection`. Raises ValueError if the definition of the problem
+        is damaged.
+        """
+        problems = schema.problems.c
+        id = connection.scalar(sa.select(problems.id).where(problems.name == name))
+        return None if id is None else self.get(connection, id)
+
+    def all(self, connection: sa.Connection) -> list[Problem]:
+        """Return all problems, oldest first. The database is read over `connection`.
+
+        Problems with a damaged definition are omitted; see `damaged`.
+        """
+        ids = connection.scalars(sa.select(schema.problems.c.id).order_by(schema.problems.c.id))
+        found = []
+        for id in ids.all():
+            with suppress(ValueError):
+                found.append(self.get(connection, id))
+        return [problem for problem in found if problem is not None]
 
 
 class Transaction:
@@ -56,8 +102,6 @@ class Transaction:
         Connection with an open write transaction.
     problems : ProblemCache
         Cache of the problems of the ledger.
-    kinds : mapping
-        The table `belated.ledger.kinds.KINDS`.
     last : int
         Sequence number of the last event; 0 if there is none.
     at : int
@@ -65,53 +109,43 @@ class Transaction:
     """
 
     def __init__(
-        self,
-        connection: sa.Connection,
-        problems: ProblemCache,
-        kinds: Mapping[Kind, "EventKind"],
-        *,
-        last: int,
-        at: int,
+        self, connection: sa.Connection, problems: ProblemCache, *, last: int, at: int
     ) -> None:
         self.at = at
         self.seq = last
         """Sequence number of the last event, including events that are not yet inserted."""
         self.redacted = False
         """Whether data has been redacted in this transaction."""
-        self.has_deleted_rejected = False
-        """Whether rejected requests have been deleted from the quarantine in this transaction."""
-        self.keys: dict[str, str] = {}
-        """Map from each idempotency key that was loaded or added to the digest of its request."""
+        self.keys: dict[str, str] | None = None
+        """Map from each idempotency key that was loaded or added to the digest of its request; None
+        until the keys were loaded."""
         self.last_key_id = 0
-        """Id of the last stored response; valid only after the idempotency keys were loaded."""
+        """Id of the last stored response, if the idempotency keys were loaded."""
         self.last_ticks: dict[int, tuple[int, int]] = {}
         """Map from the id of a problem to a pair: the seq of its last tick, and the seq at which
         the batch of this tick ends. Only ticks that were loaded or added are contained."""
-        self.subject_seqs: dict[str, list[int]] = {}
-        """Map from each subject that was loaded to the seqs of the openings of its episodes, in
-        increasing order."""
-        self.has_bodies = False
-        """Whether the recorded feedback of all episodes of `events` has been loaded."""
         self.events: Collection[NewEvent] = ()
         """Events to be recorded, as given to `load_episodes`."""
         self.connection = connection
         self.policy: EncodedPolicy | None = None
         """Policy of the next publication; None while tables are rebuilt, which omits policies."""
-        self._kinds = kinds
         self._problems = problems
         self._new_problems: dict[int, Problem] = {}
-        self._rows: dict[sa.Table, list[dict[str, Any]]] = {table: [] for table in INSERT_ORDER}
+        # foreign keys refer to earlier tables
+        self._rows: dict[sa.Table, list[dict[str, Any]]] = {
+            table: [] for table in schema.metadata.sorted_tables
+        }
         self._claims: dict[int, dict[str, Any]] = {}  # changed rows, by seq of the opening
         self._episodes: dict[str, EpisodeRecord | None] = {}
-        self._bodies: dict[int, str] = {}
+        self._events: dict[int, Event] = {}  # those loaded or added, by seq
         self._max_values: dict[tuple[sa.Column[Any], int], int] = {}
         self._archived: dict[int, int | None] = {}
-        self._last_sha: str | None = None  # of the last new event
+        self.last_sha: str | None = None  # of the last new event
 
     def load_episodes(self, events: Collection[NewEvent]) -> None:
         """Load all episodes to which `events` refer in few queries."""
         self.events = events
-        ids = {getattr(event, event.episode_field) for event in events if event.episode_field}
+        ids = {getattr(event, name, None) for event in events for name in ("id", "episode")}
         self.reload_episodes(sorted(str(id) for id in ids if is_id(id)))
 
     def reload_episodes(self, ids: Sequence[str]) -> None:
@@ -123,6 +157,35 @@ class Transaction:
     def episode(self, id: str) -> EpisodeRecord | None:
         """Return the record of the episode `id`; None if it does not exist or was not loaded."""
         return self._episodes.get(id)
+
+    def find_episode(
+        self, id: str, problem: int | None = None
+    ) -> EpisodeRecord | NotFound | DataWithdrawn:
+        """Return the record of the episode `id`, or the outcome of an event that refers to it.
+
+        An episode that was withdrawn, or that belongs to another problem than the one with the id
+        `problem`, has no record here.
+        """
+        episode = self.episode(id)
+        if episode is None or problem not in (None, episode.problem):
+            where = "" if problem is None else " of this problem"
+            return NotFound(f"There is no episode {id[:64]!r}{where}.")
+        if episode.withdrawn is not None:
+            return DataWithdrawn(f"Episode {id} has been withdrawn.", episode.withdrawn)
+        return episode
+
+    def get_episode(self, event: Event) -> EpisodeRecord:
+        """Return the record of the episode of `event`; raise ValueError if there is none."""
+        episode = self.episode(event.episode or "")
+        if episode is None:
+            raise ValueError(f"There is no episode {event.episode!r}.")
+        return episode
+
+    def spec(self, episode: EpisodeRecord) -> ProblemSpec:
+        """Return the specification of the problem of `episode`."""
+        problem = self.problem(episode.problem)
+        assert problem is not None
+        return problem.spec
 
     def problem(self, id: int) -> Problem | None:
         """Return the problem with the id `id`; None if there is no such problem."""
@@ -156,63 +219,68 @@ class Transaction:
         table = schema.problems
         self.execute(sa.update(table).where(table.c.id == problem).values(archived=seq))
 
+    def last_tick(self, problem: int) -> tuple[int, int]:
+        """Return the seq of the last tick of `problem`, and the seq at which its batch ends.
+
+        Both are 0 if there is no tick.
+        """
+        if problem not in self.last_ticks:
+            events = schema.events.c
+            query = sa.select(events.seq, events.body).order_by(events.seq.desc()).limit(1)
+            query = query.where(events.problem == problem, events.kind == "tick")
+            row = self.connection.execute(query.where(sa.text(schema.RARE))).first()
+            self.last_ticks[problem] = (row.seq, json.loads(row.body)["upto"]) if row else (0, 0)
+        return self.last_ticks[problem]
+
     def add_event(
-        self,
-        kind: Kind,
-        text: str,
-        *,
-        problem: int | None = None,
-        episode: str | None = None,
-        event_time: int | None = None,
-    ) -> Event:
-        """Append an event, let the derived tables follow it, and return it.
+        self, new: NewEvent, body: Any, *, problem: int | None = None, episode: str | None = None
+    ) -> Recorded:
+        """Append an event, let the derived tables follow it, and return the outcome.
 
         Parameters
         ----------
-        kind : str
-            Kind of the event.
-        text : str
-            Body as canonical JSON.
+        new : NewEvent
+            The new event.
+        body : Any
+            Body of the event, which becomes canonical JSON.
         problem : int, optional
             Id of the problem; None if the event defines a problem, whose id is then the sequence
             number of the event.
         episode : str, optional
             Id of the episode; None if the event does not belong to a single episode.
-        event_time : int, optional
-            Time at which the event happened, in microseconds since 1970 (UTC); None if unknown.
 
         Returns
         -------
-        Event
-            The event.
+        Recorded
+            Outcome with the sequence number of the event.
         """
         self.seq += 1
         # a salt keeps redacted content from being guessed from its digest
-        salt = os.urandom(SALT_BYTES) if self._kinds[kind].is_personal else None
-        sha = self._last_sha = digest(text, salt or b"")
+        salt = os.urandom(SALT_BYTES) if new.is_personal else None
+        text = canonical(body)
+        sha = self.last_sha = digest(text, salt or b"")
         problem = self.seq if problem is None else problem
-        times = self.at, event_time
-        event = Event(self.seq, problem, episode, kind, *times, text, salt, sha, redacted=False)
+        times = self.at, new.event_time
+        event = Event(self.seq, problem, episode, new.kind, *times, text, salt, sha, redacted=False)
+        self._events[event.seq] = event
         self._rows[schema.events].append(dict(zip(EVENT_COLUMNS, event, strict=True)))
-        self._kinds[kind].follow(self, event)
-        return event
+        new.follow(self, event)
+        return Recorded(event.seq)
 
-    def read_bodies(self, seqs: Sequence[int]) -> list[Any]:
-        """Return the bodies of the events `seqs`, parsed from their JSON texts.
+    def read_events(self, seqs: Sequence[int]) -> list[Event]:
+        """Return the events `seqs`, which must not be redacted.
 
-        An event that is not yet inserted is read from memory, since inserting it now would prevent
-        the insertion of many rows with one statement.
+        The first call that has to read an event reads the valid feedback of all episodes that were
+        loaded, in few queries. New events are not inserted for this, since that would prevent the
+        insertion of many rows with one statement.
         """
-        pending = self._rows[schema.events]
-        first = self.seq - len(pending) + 1  # sequence numbers have no gaps
-        unknown = [seq for seq in seqs if seq < first and seq not in self._bodies]
-        for chunk in chunk_ids(sorted(unknown)):
-            rows: Iterable[Any] = self.connection.execute(BODY_QUERY, {"seqs": chunk})
-            self._bodies |= {seq: str(body) for seq, body in rows}
-        texts = (
-            pending[seq - first]["body"] if seq >= first else self._bodies[seq] for seq in seqs
-        )
-        return [json.loads(text) for text in texts]
+        if any(seq not in self._events for seq in seqs):
+            feedback = {seq for each in self._episodes.values() if each for seq in each.feedback}
+            events = schema.events
+            for chunk in chunk_ids(sorted((feedback | {*seqs}) - self._events.keys())):
+                rows = self.connection.execute(sa.select(events).where(events.c.seq.in_(chunk)))
+                self._events |= {row.seq: Event._make(row) for row in rows}
+        return [self._events[seq] for seq in seqs]
 
     def add_problem(self, problem: Problem) -> None:
         """Let later lookups find `problem`, which the last event has defined."""
@@ -224,8 +292,6 @@ class Transaction:
         assert episode is not None
         self._episodes[id] = replace(episode, subject=subject)
         self.add_row(schema.subjects, episode=episode.seq, subject=subject)
-        if subject in self.subject_seqs:
-            self.subject_seqs[subject].append(episode.seq)
 
     def add_episode(self, episode: EpisodeRecord) -> None:
         """Add `episode` to the table of episodes."""
@@ -233,45 +299,27 @@ class Transaction:
         self._max_values[schema.episodes.c.number, episode.problem] = episode.number
         self.add_row(schema.episodes, **vars(episode))
 
-    def set_lost(self, id: str, seq: int | None) -> None:
-        """Store that the event `seq` declared the episode `id` lost, or None that it is not."""
-        known = self._episodes[id]
-        assert known is not None
-        self._episodes[id] = replace(known, lost=seq)
+    def set_lost(self, episode: EpisodeRecord, seq: int | None) -> None:
+        """Store that the event `seq` declared `episode` lost, or None that it is not lost."""
+        self._episodes[episode.id] = replace(episode, lost=seq)
         table = schema.episodes
-        self.execute(sa.update(table).where(table.c.id == id).values(lost=seq))
-
-    def withdraw_episodes(self, ids: Sequence[str], seq: int) -> None:
-        """Store that the event `seq` withdrew the episodes `ids`, and forget their feedback."""
-        episodes, claims = schema.episodes, schema.claims
-        for chunk in chunk_ids(ids):
-            openings = sa.select(episodes.c.seq).where(episodes.c.id.in_(chunk))
-            self.execute(sa.delete(claims).where(claims.c.episode.in_(openings)))
-            change = sa.update(episodes).where(episodes.c.id.in_(chunk))
-            self.execute(change.values(withdrawn=seq, lost=None))
-        self.reload_episodes(ids)
+        self.execute(sa.update(table).where(table.c.id == episode.id).values(lost=seq))
 
     def set_feedback(
-        self, id: str, seqs: tuple[int, ...], replaced: tuple[int, ...] | None = None
+        self, episode: EpisodeRecord, feedback: tuple[int, ...], replaced: tuple[int, ...]
     ) -> None:
-        """Store which events hold the feedback of the episode `id`.
+        """Store which events hold the feedback of `episode`, which is then no longer lost.
 
-        Parameters
-        ----------
-        id : str
-            Id of the episode.
-        seqs : tuple of int
-            Sequence numbers of the events with its valid feedback.
-        replaced : tuple of int, optional
-            Sequence numbers of the events that a correction has replaced; None to keep those known.
+        `feedback` and `replaced` are the sequence numbers of the events with its valid feedback,
+        and of those that a correction has replaced.
         """
-        known = self._episodes[id]
-        assert known is not None
-        replaced = known.replaced if replaced is None else replaced
-        self._episodes[id] = replace(known, feedback=seqs, replaced=replaced)
-        texts = (",".join(map(str, each)) for each in (seqs, replaced))
-        row = zip(("episode", "seqs", "replaced"), (known.seq, *texts), strict=True)
-        self._claims[known.seq] = dict(row)
+        if episode.lost is not None:
+            self.set_lost(episode, None)
+        seqs, earlier = (",".join(map(str, each)) for each in (feedback, replaced))
+        self._claims[episode.seq] = {"episode": episode.seq, "seqs": seqs, "replaced": earlier}
+        self._episodes[episode.id] = replace(
+            episode, feedback=feedback, replaced=replaced, lost=None
+        )
 
     def add_version(self, problem: int, version: int, **row: Any) -> None:
         """Add a published version to the table of policies."""
@@ -302,11 +350,10 @@ class Transaction:
         if self._claims:
             insert_rows(self.connection, schema.claims, list(self._claims.values()))
             self._claims = {}
-        if self._last_sha is not None:
-            sign = "%s" if self.connection.dialect.name == "postgresql" else "?"
-            statement = f"UPDATE ledger SET events = {sign}, sha = {sign}"
-            self.connection.exec_driver_sql(statement, (self.seq, self._last_sha))
-            self._last_sha = None
+        if self.last_sha is not None:
+            end = {"events": self.seq, "sha": self.last_sha}
+            self.connection.execute(sa.update(schema.ledger).values(**end))
+            self.last_sha = None
 
     def commit(self) -> None:
         """Insert all pending rows, and commit the transaction.

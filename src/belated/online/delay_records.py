@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from belated.ledger.content import parse_content
+from belated.ledger.content import Columns, is_complete, parse_content
 from belated.ledger.events import Event, Exclusions
-from belated.ledger.feedback import Columns, is_complete
 from belated.ledger.problems import ProblemSpec
 from belated.survival.records import DelayRecords, records_of
 

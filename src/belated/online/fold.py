@@ -24,9 +24,8 @@ from belated.episode import Policy
 from belated.learner.feedback import Feedback, concatenate, rewards_of
 from belated.learner.learner import Learner
 from belated.learner.snapshot import damage_errors
-from belated.ledger.content import parse_content
+from belated.ledger.content import Columns, parse_content
 from belated.ledger.events import Event, Exclusions, Kind
-from belated.ledger.feedback import Columns
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import ProblemSpec
 from belated.online.history import History, OpenEpisode

@@ -19,12 +19,13 @@ from typing import Final, Self
 import filelock
 import sqlalchemy as sa
 
-from belated.ledger.databases import LOCK_TIMEOUT, OutageLog, describe_outage, is_in_memory
-from belated.ledger.events import EXCLUDING_KINDS, Invalid, Tick
+from belated.ledger.events import EXCLUDING_KINDS, Invalid
+from belated.ledger.kinds import Tick
 from belated.ledger.ledger import Ledger
+from belated.ledger.outages import LOCK_TIMEOUT, OutageLog, describe_outage
 from belated.ledger.policies import encode_policy
 from belated.ledger.problems import Problem
-from belated.ledger.store import OUTAGES, Store
+from belated.ledger.store import OUTAGES, Store, is_in_memory
 from belated.online.fold import Fold
 from belated.online.learner_cache import (
     SNAPSHOT_EVERY_EVENTS,

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 
-from belated.ledger.databases import describe_outage
+from belated.ledger.outages import describe_outage
 from belated.service.responses import Error
 
 LOG: Final = logging.getLogger("belated.service")

@@ -13,9 +13,9 @@ from fastapi import Request
 
 from belated.episode import Policy
 from belated.ledger.clients import Token
-from belated.ledger.databases import OutageLog
 from belated.ledger.events import EpisodeRecord, NewEvent, Outcome
 from belated.ledger.ledger import Ledger
+from belated.ledger.outages import OutageLog
 from belated.ledger.problems import Problem
 from belated.ledger.store import OUTAGES
 from belated.online.host import Host

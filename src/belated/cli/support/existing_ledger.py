@@ -18,7 +18,7 @@ from belated.ledger import migrations, schema
 from belated.ledger.audit import TABLES, check_tables, copy
 from belated.ledger.events import Event, Kind
 from belated.ledger.ledger import Ledger
-from belated.ledger.store import Store, UnreadableRowError, parse_url
+from belated.ledger.store import Store, parse_url
 from belated.online.verify import Verdict, verify
 from belated.progress import Progress
 
@@ -106,11 +106,8 @@ def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verificatio
     passes = 3 if problem is None else 2
     total = passes * ledger.count_rows(schema.events, problem)
     with Progress("Verifying", total=total, unit="rows") as ledger.progress:
-        try:
-            faults = ledger.faults() if problem is None else check_tables(ledger.store, problem)
-            digest = ledger.digest(problem)
-        except UnreadableRowError as error:
-            faults, digest = [str(error)], "unknown"
+        faults = ledger.faults() if problem is None else check_tables(ledger.store, problem)
+        digest = ledger.digest(problem)
         verdicts = [
             verify_problem(ledger, id, name)
             for id, name in ledger.names().items()

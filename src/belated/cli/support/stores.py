@@ -79,8 +79,7 @@ def check_file(store: str) -> None:
 
     Addresses of other databases are not checked.
     """
-    from belated.ledger.databases import is_in_memory, is_uri
-    from belated.ledger.store import parse_url
+    from belated.ledger.store import is_in_memory, is_uri, parse_url
 
     address = parse_url(store)
     if address.get_backend_name() != "sqlite" or is_uri(address):

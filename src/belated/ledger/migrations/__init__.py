@@ -6,16 +6,14 @@ accordingly; a module is never edited after its release. A migration that rebuil
 `events` must also create the triggers of that table again.
 """
 
-from functools import cache
 from pathlib import Path
 from typing import Final
 
 import sqlalchemy as sa
-from alembic import command
-from alembic.config import Config
+from alembic.operations import Operations
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from alembic.util import CommandError
+from alembic.script.revision import RevisionError
 
 from belated.ledger import schema
 
@@ -46,22 +44,24 @@ def upgrade(connection: sa.Connection, *, folder: Path = FOLDER) -> None:
         If `folder` does not contain the version of the database, for example because a later
         release of belated wrote the database.
     """
-    config = _config(folder)
-    config.attributes["connection"] = connection
-    version = current(connection)
-    try:
-        if version is None:
-            schema.create(connection)
-            _context(connection).stamp(_scripts(folder), "head")
-            return
-        if version in EARLIER:
-            command.stamp(config, "base", purge=True)
-        command.upgrade(config, "head")
-    except CommandError as error:
-        raise ValueError(
-            f"The database has version {current(connection)}, which this release does not know; "
-            f"use the newer release of belated that wrote it ({error})."
-        ) from None
+    context, scripts = _context(connection), ScriptDirectory(str(folder))
+    version = context.get_current_revision()
+    if version is None:
+        schema.create(connection)
+    else:
+        base = "base" if version in EARLIER else version
+        try:
+            missing = [*scripts.iterate_revisions("head", base)]
+        except RevisionError as error:
+            raise ValueError(
+                f"The database has version {version}, which this release does not know; "
+                f"use the newer release of belated that wrote it ({error})."
+            ) from None
+        with Operations.context(context):
+            for script in reversed(missing):
+                script.module.upgrade()
+        connection.exec_driver_sql(f"DELETE FROM {TABLE}")
+    context.stamp(scripts, "head")
 
 
 def current(connection: sa.Connection) -> str | None:
@@ -71,20 +71,8 @@ def current(connection: sa.Connection) -> str | None:
 
 def newest() -> str | None:
     """Return the newest version of the tables."""
-    return _scripts(FOLDER).get_current_head()
+    return ScriptDirectory(str(FOLDER)).get_current_head()
 
 
 def _context(connection: sa.Connection) -> MigrationContext:
     return MigrationContext.configure(connection, opts={"version_table": TABLE})
-
-
-@cache
-def _scripts(folder: Path) -> ScriptDirectory:
-    return ScriptDirectory.from_config(_config(folder))
-
-
-def _config(folder: Path) -> Config:
-    config = Config()
-    config.set_main_option("script_location", str(folder).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from belated.ledger.databases import format_time
+from belated.ledger.outages import format_time
 from belated.service.operations.middleware import get_request_id
 
 LOG: Final = logging.getLogger("belated.service")

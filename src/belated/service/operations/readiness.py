@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from belated.ledger.databases import DISK_FULL, OutageLog, describe_outage
+from belated.ledger.outages import DISK_FULL, OutageLog, describe_outage
 from belated.online.host import Host
 from belated.service.state import AppState
 

@@ -10,7 +10,8 @@ from starlette.convertors import PathConvertor, register_url_convertor
 
 from belated.client.policies import step_uniform
 from belated.ledger.content import ContentError, parse_index
-from belated.ledger.events import NotFound, Opened, Outcome, Recorded, Withdrawn
+from belated.ledger.events import NotFound, Outcome, Recorded
+from belated.ledger.kinds import Opened, Withdrawn
 from belated.service.auth import Routes
 from belated.service.bodies import check_outcome, outcome_response, parse_time, read_body
 from belated.service.errors import ApiError, invalid_value, unavailable

@@ -9,7 +9,8 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from belated.check import is_id
 from belated.ledger.clients import RejectedRequest
-from belated.ledger.events import Corrected, Feedback, Invalid, Lost
+from belated.ledger.events import Invalid
+from belated.ledger.kinds import Corrected, Feedback, Lost
 from belated.ledger.problems import Problem
 from belated.service.auth import Routes
 from belated.service.bodies import (

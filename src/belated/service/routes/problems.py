@@ -8,7 +8,8 @@ from fastapi import Query, Request, Response
 from fastapi.responses import JSONResponse
 
 from belated.episode import Policy
-from belated.ledger.events import Action, Control, Defined, Published, Recorded
+from belated.ledger.events import Recorded
+from belated.ledger.kinds import Action, Control, Defined, Published
 from belated.ledger.ledger import Ledger
 from belated.ledger.problems import ProblemSpec
 from belated.online.learner_factory import build_learner

@@ -1,7 +1,7 @@
 """Bring a ledger of version 0.1 or 0.2 up to date: one record of claims for each episode.
 
-The table of claims had one row for each part of an episode that had arrived; the sequence numbers
-of the events were enough. The tables of earlier versions differ in more: the first had no lost
+The table of claims had one row for each part of an episode that had arrived; it follows from the
+events. The tables of earlier versions differ in more: the first had no lost
 episodes, archived problems, stored responses and times of tokens, stored subjects with the
 episodes, and keyed claims by the random id of the episode. The table `ledger` is new in all.
 
@@ -11,7 +11,7 @@ present definition to this module.
 
 import secrets
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -30,8 +30,11 @@ ROWS_PER_INSERT = 1000
 def upgrade() -> None:
     """Change the tables of any earlier version; no event is changed."""
     tables = sa.inspect(op.get_bind()).get_table_names()
-    if "replaced" not in tables:
-        key_claims_by_opening()
+    if "replaced" in tables:
+        op.drop_table("replaced")
+    else:
+        op.drop_index("events_of_episode", "events")
+    join_claims()
     if "idempotency_keys" not in tables:
         add_lost_and_archived()
     tokens = sa.inspect(op.get_bind()).get_columns("tokens")
@@ -40,29 +43,7 @@ def upgrade() -> None:
         op.add_column("tokens", sa.Column("used", NUMBER))
     if "subjects" not in tables:
         move_subjects()
-    join_claims()
     add_ledger()
-
-
-def key_claims_by_opening() -> None:
-    """Replace the ids of episodes in the claims, and list the events that corrections replaced."""
-    op.create_table("opened_claims", *(sa.Column(name, NUMBER) for name in ("episode", "seq")))
-    op.execute(
-        """INSERT INTO opened_claims SELECT episodes.seq, claims.seq
-           FROM claims JOIN episodes ON episodes.id = claims.episode"""
-    )
-    op.drop_table("claims")
-    op.rename_table("opened_claims", "claims")
-    op.create_table("replaced", *(sa.Column(name, NUMBER) for name in ("episode", "seq")))
-    op.execute(
-        """INSERT INTO replaced SELECT DISTINCT episodes.seq, earlier.seq
-           FROM events AS correction
-           JOIN events AS earlier ON earlier.episode = correction.episode
-               AND earlier.kind IN ('feedback', 'corrected') AND earlier.seq < correction.seq
-           JOIN episodes ON episodes.id = correction.episode
-           WHERE correction.kind = 'corrected'"""
-    )
-    op.drop_index("events_of_episode", "events")
 
 
 def add_lost_and_archived() -> None:
@@ -101,41 +82,36 @@ def move_subjects() -> None:
 
 
 def join_claims() -> None:
-    """Join the claims of each episode to one record with the sequence numbers of its feedback.
+    """Replace the claims by one record for each episode, from its events.
 
     Withdrawn episodes have no record.
     """
-    op.rename_table("claims", "claims_of_parts")
+    op.drop_table("claims")
     schema.claims.create(op.get_bind())
     rows = op.get_bind().execute(
         sa.text(
-            """SELECT feedback.* FROM (
-                   SELECT episode, seq, 0 AS replaced FROM claims_of_parts
-                   UNION SELECT episode, seq, 1 FROM replaced
-               ) AS feedback
-               JOIN episodes ON episodes.seq = feedback.episode
-               WHERE episodes.withdrawn IS NULL ORDER BY feedback.episode, feedback.seq"""
+            """SELECT episodes.seq, events.seq, events.kind
+               FROM events JOIN episodes ON episodes.id = events.episode
+               WHERE events.kind IN ('feedback', 'corrected') AND episodes.withdrawn IS NULL
+               ORDER BY episodes.seq, events.seq"""
         ),
         execution_options={"yield_per": ROWS_PER_INSERT},
     )
-    chunk: list[dict[str, Any]] = []
-    for record in records(rows):
-        chunk.append(record)
-        if len(chunk) == ROWS_PER_INSERT:
-            op.bulk_insert(schema.claims, chunk)
-            chunk = []
-    op.bulk_insert(schema.claims, chunk)
-    op.drop_table("claims_of_parts")
-    op.drop_table("replaced")
+    claims = records(rows)
+    while chunk := list(islice(claims, ROWS_PER_INSERT)):
+        op.bulk_insert(schema.claims, chunk)
 
 
 def records(rows: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """Yield one record of claims for each episode in `rows`: (episode, seq, is replaced)."""
-    for episode, group in groupby(rows, itemgetter(0)):
-        seqs: tuple[list[str], list[str]] = ([], [])
-        for _, seq, is_replaced in group:
-            seqs[is_replaced].append(str(seq))
-        yield {"episode": episode, "seqs": ",".join(seqs[0]), "replaced": ",".join(seqs[1])}
+    """Yield one record of claims for each episode in `rows`: (episode, seq of an event, kind)."""
+    for episode, events in groupby(rows, itemgetter(0)):
+        seqs: list[str] = []
+        replaced: list[str] = []
+        for _, seq, kind in events:
+            if kind == "corrected":
+                replaced, seqs = replaced + seqs, []
+            seqs.append(str(seq))
+        yield {"episode": episode, "seqs": ",".join(seqs), "replaced": ",".join(replaced)}
 
 
 def add_ledger() -> None:
