@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import usage_errors
 from belated.cli.support.options import JsonOption, parse_option
 from belated.cli.support.output import build_table, print_table
@@ -24,21 +25,15 @@ MAX_EPISODES: Final = 10**18
 """Maximum number of episodes that the functions of `belated.theory` support."""
 
 
+@help_from_docstring()
 def bounds(
-    states: Annotated[int, typer.Option(help="Number of states S.")],
-    actions: Annotated[int, typer.Option(help="Number of actions A.")],
-    horizon: Annotated[int, typer.Option(help="Number of steps H in an episode.")],
-    episodes: Annotated[int, typer.Option(help="Number of episodes K.")],
-    mean_delay: Annotated[float, typer.Option(help="Expected delay E[tau], in episodes.")],
-    alpha: Annotated[
-        float, typer.Option(help="Parameter alpha of lazy updating, at least 1.")
-    ] = 10.0,
-    delta: Annotated[
-        float,
-        typer.Option(
-            help="Probability delta in the bounds; see docs/theory.md for what is proved."
-        ),
-    ] = 0.05,
+    states: int,
+    actions: int,
+    horizon: int,
+    episodes: int,
+    mean_delay: float,
+    alpha: float = 10.0,
+    delta: float = 0.05,
     as_json: JsonOption = False,
 ) -> None:
     """Compute the regret bounds of the paper, for every base with active and lazy updating.
@@ -48,6 +43,23 @@ def bounds(
     which does not depend on the delay, and a delay term.
 
     Example: belated bounds --states 30 --actions 2 --horizon 30 --episodes 100000 --mean-delay 300
+
+    Parameters
+    ----------
+    states
+        Number of states S.
+    actions
+        Number of actions A.
+    horizon
+        Number of steps H in an episode.
+    episodes
+        Number of episodes K.
+    mean_delay
+        Expected delay E[tau], in episodes.
+    alpha
+        Parameter alpha of lazy updating, at least 1.
+    delta
+        Probability delta in the bounds; see docs/theory.md for what is proved.
     """
     from belated.episode import Shape
     from belated.theory import best_alpha, psi

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from belated.check import check_choice
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
     BaseOptionsOption,
@@ -40,61 +41,26 @@ FIRST_SEED: Final = 1_000_000
 is slow to import."""
 
 
+@help_from_docstring()
 def calibrate(
-    world: Annotated[
-        list[str],
-        typer.Option(
-            help="Name of the world, such as chain-30; see `belated worlds`. May be repeated."
-        ),
-    ],
+    world: list[str],
     base: BasesOption,
-    preset: Annotated[
-        str | None, typer.Option(help="Preset of the base; short for --option preset=PRESET.")
-    ] = None,
+    preset: str | None = None,
     option: BaseOptionsOption = None,
-    updater: Annotated[
-        str, typer.Option(help="Updater: active, lazy:ALPHA, explicit or multi.")
-    ] = "active",
+    updater: str = "active",
     delay: DelaysOption = None,
     stages: StagesOption = "each",
     episodes: EpisodesOption = 10_000,
-    seeds: Annotated[int, typer.Option(help="Number of runs at each scale.", min=1)] = 40,
-    first_seed: Annotated[
-        int,
-        typer.Option(
-            help="First seed. The default is above the seeds of studies and reproductions, so "
-            "that a scale is not chosen by the runs in which it is used.",
-            min=0,
-        ),
-    ] = FIRST_SEED,
-    optimism: Annotated[
-        str,
-        typer.Option(
-            help="Where optimism must hold in every episode: 'start' (first state), or "
-            "'everywhere' (every step and state)."
-        ),
-    ] = "start",
-    level: Annotated[
-        float, typer.Option(help="Required share of runs in which optimism holds.")
-    ] = 0.95,
-    lowest: Annotated[float, typer.Option(help="Smallest scale to try.")] = 1e-4,
+    seeds: Annotated[int, typer.Option(min=1)] = 40,
+    first_seed: Annotated[int, typer.Option(min=0)] = FIRST_SEED,
+    optimism: str = "start",
+    level: float = 0.95,
+    lowest: float = 1e-4,
     threads: ThreadsOption = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            help="Calibrate all combinations of worlds, bases and delays, and write the scales to "
-            "this file (JSON). Settings in the file are not calibrated again.",
-            dir_okay=False,
-        ),
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="With --table, number of processes. Does not affect results.", min=1)
-    ] = 1,
+    table: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    jobs: Annotated[int, typer.Option(min=1)] = 1,
     device: DeviceOption = "cpu",
-    write: Annotated[
-        Path | None,
-        typer.Option(help="New study file with the setting and its scale.", dir_okay=False),
-    ] = None,
+    write: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
 ) -> None:
     """Find the smallest scale at which optimism holds.
 
@@ -103,6 +69,34 @@ def calibrate(
     learns slowly. A scale is valid for its world and its delay.
 
     Example: belated calibrate --world chain-10 --base ucbvi-ch --delay geometric:100
+
+    Parameters
+    ----------
+    world
+        Name of the world, such as chain-30; see `belated worlds`. May be repeated.
+    preset
+        Preset of the base; short for --option preset=PRESET.
+    updater
+        Updater: active, lazy:ALPHA, explicit or multi.
+    seeds
+        Number of runs at each scale.
+    first_seed
+        First seed. The default is above the seeds of studies and reproductions, so that a scale is
+        not chosen by the runs in which it is used.
+    optimism
+        Where optimism must hold in every episode: 'start' (first state), or 'everywhere' (every
+        step and state).
+    level
+        Required share of runs in which optimism holds.
+    lowest
+        Smallest scale to try.
+    table
+        Calibrate all combinations of worlds, bases and delays, and write the scales to this file
+        (JSON). Settings in the file are not calibrated again.
+    jobs
+        With --table, number of processes. Does not affect results.
+    write
+        New study file with the setting and its scale.
     """
     from belated.simulation.calibration_table import CalibrationTask
 

@@ -18,6 +18,7 @@ from belated.cli.serve import (
     open_listener,
     stop_signals,
 )
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, missing_packages, usage_errors
 from belated.cli.support.stores import hide_password, open_ledger
 
@@ -38,42 +39,15 @@ SETTLE_TIMEOUT_S: Final = 10.0
 """Maximum number of seconds to wait for the service to process all feedback when the demo ends."""
 
 
+@help_from_docstring()
 def demo(
-    rate: Annotated[
-        float, typer.Option(min=0.01, help="Maximum number of patients per second.")
-    ] = 10.0,
-    mean_delay: Annotated[
-        float,
-        typer.Option(
-            min=0.0, help="Mean delay of an outcome: number of patients that arrive meanwhile."
-        ),
-    ] = 60.0,
-    never: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of outcomes that never arrive.")
-    ] = 0.03,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 7,
-    episodes: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Stop after this number of patients; by default run until Ctrl-C."
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            help=f"Port to listen on; 0 for any free port. By default {DEFAULT_PORT}, or any free "
-            "port if that is in use.",
-        ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            help="Keep the ledger at this address: sqlite:///demo.db, or "
-            "postgresql://user@host/database. By default it is temporary."
-        ),
-    ] = None,
+    rate: Annotated[float, typer.Option(min=0.01)] = 10.0,
+    mean_delay: Annotated[float, typer.Option(min=0.0)] = 60.0,
+    never: Annotated[float, typer.Option(min=0.0, max=1.0)] = 0.03,
+    seed: Annotated[int, typer.Option(min=0)] = 7,
+    episodes: Annotated[int | None, typer.Option(min=1)] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
+    store: str | None = None,
 ) -> None:
     """Run the service with a simulated clinic.
 
@@ -85,6 +59,24 @@ def demo(
     the browser shows what the service learns. You can also send your own requests.
 
     Example: belated demo --rate 50 --episodes 1000
+
+    Parameters
+    ----------
+    rate
+        Maximum number of patients per second.
+    mean_delay
+        Mean delay of an outcome: number of patients that arrive meanwhile.
+    never
+        Share of outcomes that never arrive.
+    seed
+        Seed of all random numbers.
+    episodes
+        Stop after this number of patients; by default run until Ctrl-C.
+    port
+        Port to listen on; 0 for any free port. By default 8000, or any free port if that is in use.
+    store
+        Keep the ledger at this address: sqlite:///demo.db, or postgresql://user@host/database. By
+        default it is temporary.
     """
     with missing_packages():
         import belated.service  # noqa: F401

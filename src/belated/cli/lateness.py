@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import JsonOption
 
@@ -17,37 +18,13 @@ FORMATS: Final = (".csv", ".json", ".ndjson", ".jsonl", ".parquet")
 """Suffixes of the names of files that can be read."""
 
 
+@help_from_docstring()
 def lateness(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Events exported from a service, or a table of episodes with the columns opened, "
-            "returned (empty if not back) and, if known, return: .csv, .json, .ndjson or .parquet.",
-            exists=True,
-            dir_okay=False,
-        ),
-    ],
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of a table whose groups are compared; may be repeated. By default arm, "
-            "action, first_action, state and first_state, where they exist."
-        ),
-    ] = None,
-    problem: Annotated[
-        str | None, typer.Option(help="Problem, if the events are those of several.")
-    ] = None,
-    episodes: Annotated[
-        bool, typer.Option("--episodes", help="Times in a table are numbers of episodes.")
-    ] = False,
-    now: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Time up to which returns are known, such as that of the export: an ISO 8601 "
-            "time, or a number as in the table. By default the latest time in the file.",
-        ),
-    ] = None,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
+    by: list[str] | None = None,
+    problem: str | None = None,
+    episodes: Annotated[bool, typer.Option("--episodes")] = False,
+    now: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate how late feedback is, and test whether early returns are representative.
@@ -56,6 +33,22 @@ def lateness(
     The last line says what follows for learning from early returns.
 
     Example: belated lateness events.ndjson
+
+    Parameters
+    ----------
+    file
+        Events exported from a service, or a table of episodes with the columns opened, returned
+        (empty if not back) and, if known, return: .csv, .json, .ndjson or .parquet.
+    by
+        Column of a table whose groups are compared; may be repeated. By default arm, action,
+        first_action, state and first_state, where they exist.
+    problem
+        Problem, if the events are those of several.
+    episodes
+        Times in a table are numbers of episodes.
+    now
+        Time up to which returns are known, such as that of the export: an ISO 8601 time, or a
+        number as in the table. By default the latest time in the file.
     """
     if file.suffix.lower() == ".parquet":
         require_packages("A Parquet file", "service", "duckdb")

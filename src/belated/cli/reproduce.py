@@ -7,6 +7,7 @@ from typing import Annotated, Final, cast
 import typer
 
 from belated.check import check_choice
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import (
     DeviceOption,
@@ -26,31 +27,13 @@ CHOICES: Final = {
 --variant (constants of the base), to their allowed values."""
 
 
+@help_from_docstring()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Paper to reproduce: howson2021.")] = "howson2021",
-    preset: Annotated[
-        str,
-        typer.Option(
-            help="quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, "
-            "takes 12 to 45 minutes on two cores."
-        ),
-    ] = "quick",
-    variant: Annotated[
-        str,
-        typer.Option(
-            help="Constants of the base. figures: fitted to the published curves; calibrated: the "
-            "smallest scale at which optimism holds without delay; calibrated-with-delay: the "
-            "smallest scale for each delay; literal: as published."
-        ),
-    ] = "figures",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Results folder; by default out/PAPER-VARIANT-PRESET."),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(help="Number of runs of each setting; by default that of the preset.", min=1),
-    ] = None,
+    paper: Annotated[str, typer.Argument()] = "howson2021",
+    preset: str = "quick",
+    variant: str = "figures",
+    out: Path | None = None,
+    seeds: Annotated[int | None, typer.Option(min=1)] = None,
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
     device: DeviceOption = "cpu",
@@ -66,6 +49,22 @@ def reproduce(
     for the action right, for the comparison with the published plateaus.
 
     Example: belated reproduce howson2021 --preset quick
+
+    Parameters
+    ----------
+    paper
+        Paper to reproduce: howson2021.
+    preset
+        quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, takes 12 to
+        45 minutes on two cores.
+    variant
+        Constants of the base. figures: fitted to the published curves; calibrated: the smallest
+        scale at which optimism holds without delay; calibrated-with-delay: the smallest scale for
+        each delay; literal: as published.
+    out
+        Results folder; by default out/PAPER-VARIANT-PRESET.
+    seeds
+        Number of runs of each setting; by default that of the preset.
     """
     require_packages("belated reproduce", "report", "duckdb", "matplotlib")
     from dataclasses import replace

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
     DEFAULTS,
@@ -34,32 +35,19 @@ if TYPE_CHECKING:
 
 
 @takes_simulation_options
+@help_from_docstring()
 def run(
-    world: Annotated[
-        str, typer.Option(help="Name of the world, such as chain-10; see `belated worlds`.")
-    ],
+    world: str,
     base: BasesOption,
-    updater: Annotated[
-        list[str] | None,
-        typer.Option(help="active (default), lazy:ALPHA, explicit or multi. May be repeated."),
-    ] = None,
+    updater: list[str] | None = None,
     delay: DelaysOption = None,
     option: BaseOptionsOption = None,
     episodes: EpisodesOption = 10_000,
-    seeds: Annotated[
-        int, typer.Option(help="Number of runs of each setting; seeds are 0, 1, ...", min=1)
-    ] = 10,
-    rewards: Annotated[
-        str, typer.Option(help="Mean rewards are 'known' to the learner, or 'unknown'.")
-    ] = "known",
+    seeds: Annotated[int, typer.Option(min=1)] = 10,
+    rewards: str = "known",
     threads: ThreadsOption = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(help="Write the regret curves to this file, as PDF and PNG.", dir_okay=False),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write an HTML report to this file.", dir_okay=False)
-    ] = None,
+    figure: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    report: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     as_json: JsonOption = False,
     **choices: str,
 ) -> None:
@@ -70,6 +58,21 @@ def run(
 
     Example: belated run --world chain-10 --base ucrl2 --updater active --updater lazy:10
     --delay geometric:100 --option scale=0.03
+
+    Parameters
+    ----------
+    world
+        Name of the world, such as chain-10; see `belated worlds`.
+    updater
+        active (default), lazy:ALPHA, explicit or multi. May be repeated.
+    seeds
+        Number of runs of each setting; seeds are 0, 1, ...
+    rewards
+        Mean rewards are 'known' to the learner, or 'unknown'.
+    figure
+        Write the regret curves to this file, as PDF and PNG.
+    report
+        Write an HTML report to this file.
     """
     bases = parse_bases(base, option or [])
     choices["rewards"] = rewards

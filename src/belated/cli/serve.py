@@ -7,12 +7,12 @@ import socket
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import missing_packages
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
@@ -30,13 +30,6 @@ SHUTDOWN_TIMEOUT_S: Final = 10
 
 GC_THRESHOLD_OBJECTS: Final = 10_000
 """Number of new objects after which Python's garbage collector looks for reference cycles."""
-
-
-class LogFormat(StrEnum):
-    """Format of the log."""
-
-    TEXT = "text"
-    JSON = "json"
 
 
 def load_settings(context: typer.Context, file: Path | None) -> Path | None:
@@ -63,80 +56,22 @@ def load_settings(context: typer.Context, file: Path | None) -> Path | None:
     return file
 
 
-SettingsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--settings",
-        envvar="BELATED_SETTINGS",
-        is_eager=True,
-        callback=load_settings,
-        help="TOML file with values of these options, such as store = 'sqlite:///belated.db'.",
-    ),
-]
-
-
+@help_from_docstring(envvar_prefix="BELATED_")
 def serve(
     store: StoreOption = DEFAULT_STORE,
-    host: Annotated[
-        str,
-        typer.Option(
-            envvar="BELATED_HOST",
-            help="Address to listen on. If other machines can reach it, a token must exist.",
-        ),
-    ] = DEFAULT_HOST,
-    port: Annotated[
-        int,
-        typer.Option(
-            envvar="BELATED_PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."
-        ),
-    ] = DEFAULT_PORT,
-    interval: Annotated[
-        float,
-        typer.Option(
-            envvar="BELATED_INTERVAL",
-            min=0.01,
-            max=86400,
-            help="Seconds between two checks for new feedback.",
-        ),
-    ] = 1.0,
+    host: str = DEFAULT_HOST,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = DEFAULT_PORT,
+    interval: Annotated[float, typer.Option(min=0.01, max=86400)] = 1.0,
     memory_limit: Annotated[
-        int | None,
-        typer.Option(
-            envvar="BELATED_MEMORY_LIMIT",
-            min=1,
-            metavar="MIB",
-            help="Memory for learners, in MiB; learners not used recently are released beyond it.",
-            show_default="no limit",
-        ),
+        int | None, typer.Option(min=1, metavar="MIB", show_default="no limit")
     ] = None,
-    max_total_cells: Annotated[
-        int | None,
-        typer.Option(
-            envvar="BELATED_MAX_TOTAL_CELLS",
-            min=1,
-            help="Maximum sum of horizon x states x actions over all problems; a learner takes "
-            "about 100 bytes for each unit.",
-            show_default="20 million",
-        ),
+    max_total_cells: Annotated[int | None, typer.Option(min=1, show_default="20 million")] = None,
+    rate_limit: Annotated[float, typer.Option(min=0)] = 0,
+    verbose: bool = False,
+    log_format: Literal["text", "json"] = "text",
+    settings: Annotated[
+        Path | None, typer.Option(is_eager=True, callback=load_settings)
     ] = None,
-    rate_limit: Annotated[
-        float,
-        typer.Option(
-            envvar="BELATED_RATE_LIMIT",
-            min=0,
-            help="Maximum number of requests per second with one token; 0 for no limit.",
-        ),
-    ] = 0,
-    verbose: Annotated[
-        bool, typer.Option(envvar="BELATED_VERBOSE", help="Log a line for each request.")
-    ] = False,
-    log_format: Annotated[
-        LogFormat,
-        typer.Option(
-            envvar="BELATED_LOG_FORMAT", help="Format of the log, which is written to stderr."
-        ),
-    ] = LogFormat.TEXT,
-    settings: SettingsOption = None,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
@@ -149,6 +84,28 @@ def serve(
     the file.
 
     Example: belated serve --store sqlite:///belated.db --port 8000
+
+    Parameters
+    ----------
+    host
+        Address to listen on. If other machines can reach it, a token must exist.
+    port
+        Port to listen on; 0 for any free port.
+    interval
+        Seconds between two checks for new feedback.
+    memory_limit
+        Memory for learners, in MiB; learners not used recently are released beyond it.
+    max_total_cells
+        Maximum sum of horizon x states x actions over all problems; a learner takes about 100 bytes
+        for each unit.
+    rate_limit
+        Maximum number of requests per second with one token; 0 for no limit.
+    verbose
+        Log a line for each request.
+    log_format
+        Format of the log, which is written to stderr.
+    settings
+        TOML file with values of these options, such as store = 'sqlite:///belated.db'.
     """
     with no_gc(), open_ledger(store) as ledger:
         with missing_packages():
@@ -157,7 +114,7 @@ def serve(
         from belated.learner.background import compilation_in_background
 
         check_host(host, store, local=is_loopback(host), ledger=ledger)
-        configure_log(as_json=log_format is LogFormat.JSON, log_requests=verbose)
+        configure_log(as_json=log_format == "json", log_requests=verbose)
         server = build_server(
             ledger,
             open=is_loopback(host),
