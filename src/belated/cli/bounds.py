@@ -3,18 +3,16 @@
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import typer
 
+from belated.check import check_integer
 from belated.cli.support.command import help_from_docstring
-from belated.cli.support.errors import usage_errors
 from belated.cli.support.options import JsonOption, parse_option
-from belated.cli.support.output import build_table, print_table
+from belated.cli.support.output import print_table
 
 if TYPE_CHECKING:
-    from belated.episode import Shape
     from belated.theory.regret import Regret
 
 MAX_SIZE: Final = 10**9
@@ -62,20 +60,28 @@ def bounds(
         Probability delta in the bounds; see docs/theory.md for what is proved.
     """
     from belated.episode import Shape
-    from belated.theory import best_alpha, psi
+    from belated.theory import best_alpha, psi, table_1, theorem_1, theorem_2
     from belated.theory.bonus import BASES
     from belated.theory.validation import check_alpha, check_delta, check_mean_delay
 
     sizes = {"states": states, "actions": actions, "horizon": horizon}
     for name, value in sizes.items():
-        check_size(name, value, MAX_SIZE)
-    check_size("episodes", episodes, MAX_EPISODES)
+        parse_option(f"--{name}", check_size, name, value, MAX_SIZE)
+    parse_option("--episodes", check_size, "episodes", episodes, MAX_EPISODES)
     parse_option("--mean-delay", check_mean_delay, mean_delay)
     parse_option("--alpha", check_alpha, alpha)
     parse_option("--delta", check_delta, delta)
     shape = Shape(states, actions, horizon)
-    late: dict[str, Any] = {"episodes": episodes, "mean_delay": mean_delay, "delta": delta}
-    rows = evaluate_bounds(shape, alpha, **late)
+    run: dict[str, Any] = {"episodes": episodes, "mean_delay": mean_delay}
+    late = {**run, "delta": delta}
+    rows = []
+    for orders in table_1(shape, **run, alpha=alpha):
+        active = theorem_1(orders.base, shape, **late)
+        lazy = theorem_2(orders.base, shape, **late, alpha=alpha)
+        rows += [
+            BoundsRow(orders.base, "active", {"order": orders.active, "bound": active}),
+            BoundsRow(orders.base, "lazy", {"order": orders.lazy, "bound": lazy}),
+        ]
     missing = psi(mean_delay, episodes, delta)
     alphas = {base: best_alpha(shape, base=base, **late) for base in BASES}
     if as_json:
@@ -86,93 +92,62 @@ def bounds(
             "best_alpha": alphas,
             "promises": [row.to_dict() for row in rows],
         }
-        typer.echo(json.dumps(replace_infinity(document), indent=2, allow_nan=False))
+        # JSON has no infinity
+        document = json.loads(json.dumps(document), parse_constant=lambda name: "inf")
+        typer.echo(json.dumps(document, indent=2))
         return
-    print_regrets("Orders", rows, [row.order for row in rows], alpha)
-    print_regrets("Bounds", rows, [row.bound for row in rows], alpha)
+    print_regrets("order", rows, alpha)
+    print_regrets("bound", rows, alpha)
     typer.echo(
         f"At most {missing:,.0f} episodes are missing at a time, "
         f"with probability {100 * (1 - delta / 5):g}% (psi)."
     )
     typer.echo(format_alphas(alphas))
-    typer.echo(format_vacuous(rows, episodes))
+    typer.echo(format_vacuous([row.regrets["bound"] for row in rows], episodes))
 
 
 def check_size(name: str, value: int, maximum: int) -> None:
-    """Exit with a usage error unless `value` is between 1 and `maximum`.
-
-    `name` is the name of the option, without hyphens at the start.
-    """
-    from belated.check import check_integer
-
-    with usage_errors(f"--{name}"):
-        check_integer(name, value, 1)
-        if value > maximum:
-            raise ValueError(f"{name} must be at most {maximum:,}, got {value}.")
+    """Raise ValueError unless `value`, the number called `name`, is between 1 and `maximum`."""
+    check_integer(name, value, 1)
+    if value > maximum:
+        raise ValueError(f"{name} must be at most {maximum:,}, got {value}.")
 
 
-@dataclass(frozen=True)
-class BoundsRow:
+class BoundsRow(NamedTuple):
     """Order of the regret of one base with one updater, and its regret bound."""
 
     base: str
-    updating: str
-    """Name of the updater, "active" or "lazy"."""
-    order: "Regret"
-    bound: "Regret"
+    updating: str  # name of the updater, "active" or "lazy"
+    regrets: "dict[str, Regret]"  # with the keys "order" and "bound"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as a JSON object."""
         terms = ("leading", "delay", "total", "vacuous")
-        return {
-            "base": self.base,
-            "updating": self.updating,
-            "order": {name: getattr(self.order, name) for name in terms},
-            "bound": {name: getattr(self.bound, name) for name in terms},
+        regrets = {
+            kind: {term: getattr(regret, term) for term in terms}
+            for kind, regret in self.regrets.items()
         }
+        return {"base": self.base, "updating": self.updating, **regrets}
 
 
-def evaluate_bounds(
-    shape: "Shape", alpha: float, *, episodes: int, mean_delay: float, delta: float
-) -> list[BoundsRow]:
-    """Return the order of Table 1 and the bound of Theorem 1 or 2, for each base and updater.
+def print_regrets(kind: str, rows: Sequence[BoundsRow], alpha: float) -> None:
+    """Print a table with the terms of the orders or the bounds in `rows`.
 
-    The parameters are those of the functions of `belated.theory`.
+    `kind` is "order" or "bound". Bounds above the maximum regret are marked with an asterisk.
+    `alpha` is the parameter of lazy updating.
     """
-    from belated.theory import table_1, theorem_1, theorem_2
-
-    late: dict[str, Any] = {"episodes": episodes, "mean_delay": mean_delay}
-    rows = []
-    for orders in table_1(shape, **late, alpha=alpha):
-        active = theorem_1(orders.base, shape, **late, delta=delta)
-        lazy = theorem_2(orders.base, shape, **late, alpha=alpha, delta=delta)
-        rows += [
-            BoundsRow(orders.base, "active", orders.active, active),
-            BoundsRow(orders.base, "lazy", orders.lazy, lazy),
-        ]
-    return rows
-
-
-def print_regrets(
-    title: str, rows: Sequence[BoundsRow], regrets: "Sequence[Regret]", alpha: float
-) -> None:
-    """Print a table with the terms of an order or a bound for each of `rows`.
-
-    Bounds above the maximum regret are marked with an asterisk. `alpha` is the parameter of lazy
-    updating.
-    """
-    table = build_table([title, ""], ("leading", "delay", "total"))
-    for row, regret in zip(rows, regrets, strict=True):
-        mark = "*" if regret.vacuous and not regret.order else ""
-        table.add_row(
-            row.base,
-            row.updating if row.updating == "active" else f"lazy, alpha {alpha:g}",
-            f"{regret.leading:.2g}",
-            f"{regret.delay:.2g}",
-            f"{regret.total:.2g}{mark}",
-            end_section=row.updating == "lazy",
-        )
-    print_table(table)
+    lines: list[list[str] | None] = []
+    for row in rows:
+        regret = row.regrets[kind]
+        mark = "*" if regret.vacuous and kind == "bound" else ""
+        updater = row.updating if row.updating == "active" else f"lazy, alpha {alpha:g}"
+        leading, delay, total = regret.leading, regret.delay, regret.total
+        lines.append([row.base, updater, f"{leading:.2g}", f"{delay:.2g}", f"{total:.2g}{mark}"])
+        if row.updating == "lazy":
+            lines.append(None)
+    print_table(
+        [f"{kind.capitalize()}s", "", "leading", "delay", "total"], lines, numbers=range(2, 5)
+    )
 
 
 def format_alphas(alphas: dict[str, float]) -> str:
@@ -190,27 +165,15 @@ def format_alphas(alphas: dict[str, float]) -> str:
     return f"Alpha with the smallest bound: {listed}{active}."
 
 
-def format_vacuous(rows: Sequence[BoundsRow], episodes: int) -> str:
-    """Return a sentence that says how many bounds exceed the maximum regret K H."""
-    vacuous = sum(row.bound.vacuous for row in rows)
-    limit = f"K H = {rows[0].bound.max_regret:,}, the maximum reward of {episodes:,} episodes"
-    if vacuous == len(rows):
-        return f"Every bound is vacuous (*): it is above {limit}. Orders are not bounds."
-    if vacuous:
-        return (
-            f"{vacuous} of {len(rows)} bounds are vacuous (*): they are above {limit}. Orders are "
-            "not bounds."
-        )
-    return f"No bound is vacuous: each is below {limit}. Orders are not bounds."
-
-
-def replace_infinity(value: Any) -> Any:
-    """Return a copy of `value` with the string "inf" in place of infinity, which JSON lacks.
-
-    Nested dicts and lists are converted too.
-    """
-    if isinstance(value, dict):
-        return {key: replace_infinity(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [replace_infinity(item) for item in value]
-    return "inf" if value == math.inf else value
+def format_vacuous(bounds: "Sequence[Regret]", episodes: int) -> str:
+    """Return a sentence that says how many of `bounds` exceed the maximum regret K H."""
+    vacuous = sum(bound.vacuous for bound in bounds)
+    subject, place = f"{vacuous} of {len(bounds)} bounds are vacuous (*): they are", "above"
+    if vacuous == len(bounds):
+        subject = "Every bound is vacuous (*): it is"
+    elif not vacuous:
+        subject, place = "No bound is vacuous: each is", "below"
+    return (
+        f"{subject} {place} K H = {bounds[0].max_regret:,}, the maximum reward of {episodes:,} "
+        "episodes. Orders are not bounds."
+    )

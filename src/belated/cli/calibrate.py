@@ -23,22 +23,23 @@ from belated.cli.support.options import (
     StagesOption,
     ThreadsOption,
     build_study,
-    format_value,
-    parse_bases,
+    format_options,
     parse_option,
 )
-from belated.cli.support.output import build_table, print_table
+from belated.cli.support.output import print_table
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from belated.simulation.calibrate import Calibration, Trial
     from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
     from belated.simulation.many import Device
+    from belated.sweep.study import BaseEntry
 
 FIRST_SEED: Final = 1_000_000
 """Default of --first-seed. It is a copy of `simulation.calibrate.FIRST_SEED`, because that module
 is slow to import."""
+
+COLUMNS: Final = ("Optimism held", "95% interval", "Mean final regret")
+"""Headings of the columns with the result of the runs at one scale."""
 
 
 @help_from_docstring()
@@ -102,32 +103,29 @@ def calibrate(
 
     parse_option("--optimism", check_choice, "optimism", optimism, ("start", "everywhere"))
     options = [*([] if preset is None else [f"preset={preset}"]), *(option or [])]
-    bases = parse_bases(base, options)
-    delays = delay or ["constant:0"]
-    build_study(
+    setting: dict[str, Any] = {"stages": stages, "episodes": episodes}
+    study = build_study(
+        base,
+        options,
         worlds=world,
-        bases=list(bases.values()),
         updaters=[updater],
-        delays=delays,
-        episodes=episodes,
+        delays=delay or ["constant:0"],
         seeds=seeds,
-        stages=stages,
+        **setting,
     )
+    search: dict[str, Any] = {"optimism": optimism, "level": level, "lowest": lowest}
     tasks = [
         CalibrationTask(
             world=one_world,
-            base=base_text(section),
+            base=base_text(entry),
             updater=updater,
-            delay=one_delay,
-            stages=stages,  # type: ignore[arg-type]
-            episodes=episodes,
-            optimism=optimism,  # type: ignore[arg-type]
-            level=level,
+            delay=law,
             first_seed=first_seed,
             runs=seeds,
-            lowest=lowest,
+            **setting,
+            **search,
         )
-        for one_world, section, one_delay in product(world, bases.values(), delays)
+        for one_world, entry, law in product(study.worlds, study.bases, study.delays)
     ]
     if table is not None:
         if write is not None:
@@ -146,34 +144,32 @@ def calibrate(
             if write.exists():
                 raise ValueError(f"{write} already exists; choose a new file.")
             write.parent.mkdir(parents=True, exist_ok=True)
-    found = find_scale(tasks[0], threads=threads)
-    print_table(build_trial_table(found.tried, found.scale))
+    [task], [entry] = tasks, study.bases
+    found = find_scale(task, threads=threads)
+    print_trials(found.tried, found.scale)
     typer.echo(format_result(found, level))
-    [section] = bases.values()
-    section = {**section, "scale": found.scale}
-    typer.echo(format_advice(tasks[0], section))
+    section = {"name": entry.name, **dict(entry.options), "scale": found.scale}
+    typer.echo(format_advice(task, section))
     if write is not None:
         with usage_errors("--write"):
-            write_study(write, tasks[0], section)
+            write_study(write, task, section)
 
 
-def base_text(section: Mapping[str, Any]) -> str:
-    """Return the text that names a base with its options. Exit with a usage error if it is invalid.
+def base_text(entry: "BaseEntry") -> str:
+    """Return the text that names a base of a study with its options.
 
-    `section` is a section [[bases]] of a study, without a scale.
+    Exit with a usage error if it cannot be calibrated.
     """
     from belated.learner.bases import BASE_NAMES
     from belated.simulation.calibrate import check_base
 
+    options = dict(entry.options)
     with usage_errors("--option"):
-        if "scale" in section:
+        if "scale" in options:
             raise ValueError("option scale must not be given: this command searches for it.")
-    name = str(section["name"])
-    options = {key: value for key, value in section.items() if key != "name"}
     with usage_errors("--base"):
-        check_base(BASE_NAMES.parse(name, options), name)
-    listed = ",".join(f"{key}={format_value(value)}" for key, value in options.items())
-    return f"{name}:{listed}" if listed else name
+        check_base(BASE_NAMES.parse(entry.name, options), entry.name)
+    return ":".join([entry.name, ",".join(format_options(options))] if options else [entry.name])
 
 
 def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration":
@@ -191,7 +187,7 @@ def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration"
         search = task.start_search(tried.append)
         return run_search(search, task.build_unscaled(), threads=threads)
     except CompilationError as error:
-        exit_with_message(str(error), 2)
+        code, message = 2, str(error)
     except Interrupted:
         code, message = 130, "Interrupted before a scale was found."
     except ValueError as error:
@@ -199,7 +195,7 @@ def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration"
             raise typer.BadParameter(str(error)) from None
         code, message = 1, str(error)
     if tried:
-        print_table(build_trial_table(tried))
+        print_trials(tried)
     return exit_with_message(message, code)
 
 
@@ -224,27 +220,29 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, de
     started = time.perf_counter()
 
     def report(row: "CalibratedScale") -> None:
-        scale = "none" if row.scale is None else f"{row.scale:g}"
-        typer.echo(
-            f"{time.perf_counter() - started:8.1f} s  {row.world}  {row.base}  {row.delay}: scale "
-            f"{scale}, {row.held} of {row.runs} runs"
-        )
+        seconds, scale = time.perf_counter() - started, format_scale(row.scale)
+        setting = f"{row.world}  {row.base}  {row.delay}"
+        typer.echo(f"{seconds:8.1f} s  {setting}: scale {scale}, {row.held} of {row.runs} runs")
 
     try:
         with usage_errors("--table"):
-            rows = calibrate_table(
+            found = calibrate_table(
                 tasks, path=path, jobs=jobs, device=cast("Device", device), on_row=report
             )
     except GpuMismatchError as error:
         exit_with_message(str(error))
     except KeyboardInterrupt:
         exit_with_message(f"Interrupted. {path} has the scales found so far.", 130)
-    print_table(build_scale_table(rows))
+    rows = []
+    for row in found:
+        scale = "at most " * row.at_floor + format_scale(row.scale)
+        rows.append([row.world, row.base, row.delay, scale, *format_trial(row)])
+    print_table(["World", "Base", "Delay", "Scale", *COLUMNS], rows, numbers=range(3, 7))
     typer.echo(f"\nWrote {len(rows)} scales to {path}.")
 
 
 def write_study(path: Path, task: "CalibrationTask", section: Mapping[str, Any]) -> None:
-    """Write a study file with the setting of `task` and the base of `section`."""
+    """Write a study file with the setting of `task` and the base of `section`, and print it."""
     from belated.files import write_atomically
 
     keys: dict[str, Any] = {
@@ -257,73 +255,57 @@ def write_study(path: Path, task: "CalibrationTask", section: Mapping[str, Any])
     }
     if task.stages != "each":
         keys["stages"] = task.stages
-    text = f"{format_toml(keys)}\n{format_section(section)}"
+    text = f"{format_toml(keys)}\n[[bases]]\n{format_toml(section)}"
     write_atomically(path, text.encode())
-    typer.echo(f"\n{indent(text.rstrip(), '  ')}\n\nWrote scale = {section['scale']} to {path}.")
+    typer.echo(f"\n{indent(text, '  ')}\nWrote scale = {section['scale']} to {path}.")
 
 
 def format_toml(keys: Mapping[str, Any]) -> str:
-    """Return numbers, texts, truth values and lists of them as lines of a TOML file."""
-    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+    """Return numbers, texts, truth values and lists of them as lines of a TOML file.
 
-
-def format_section(section: Mapping[str, Any]) -> str:
-    """Return the section [[bases]] of a study file.
-
-    >>> print(format_section({"name": "ucbvi-bf", "preset": "two_term", "scale": 0.03}), end="")
-    [[bases]]
+    >>> print(format_toml({"name": "ucbvi-bf", "preset": "two_term", "scale": 0.03}), end="")
     name = "ucbvi-bf"
     preset = "two_term"
     scale = 0.03
     """
-    return f"[[bases]]\n{format_toml(section)}"
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
 
 
 def format_advice(task: "CalibrationTask", section: Mapping[str, Any]) -> str:
     """Return advice on using the scale in `section`: a command, and a section of a study file."""
-    words = ["belated", "run", "--world", task.world, "--base", str(section["name"])]
-    for key, value in section.items():
-        if key != "name":
-            words += ["--option", f"{key}={format_value(value)}"]
+    options = {**section}
+    words = ["belated", "run", "--world", task.world, "--base", options.pop("name")]
+    words += [word for text in format_options(options) for word in ("--option", text)]
     words += ["--updater", task.updater, "--delay", task.delay]
     if task.stages != "each":
         words += ["--stages", task.stages]
     words += ["--episodes", str(task.episodes)]
-    listed = indent(format_section(section).rstrip(), "  ")
+    listed = indent(f"[[bases]]\n{format_toml(section)}".rstrip(), "  ")
     return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{listed}"
 
 
-def build_scale_table(rows: "Sequence[CalibratedScale]") -> "Table":
-    """Return a table with the calibrated scale of each setting in `rows`."""
-    columns = ("Scale", "Optimism held", "95% interval", "Mean final regret")
-    table = build_table(["World", "Base", "Delay"], columns)
-    for row in rows:
-        scale = "none" if row.scale is None else f"{'at most ' * row.at_floor}{row.scale:g}"
-        regret = "" if row.mean_regret is None else f"{row.mean_regret:,.1f}"
-        held = f"{row.held} of {row.runs}"
-        table.add_row(
-            row.world, row.base, row.delay, scale, held, format_interval(row.interval), regret
-        )
-    return table
+def print_trials(tried: "Sequence[Trial]", chosen: float | None = None) -> None:
+    """Print a table of the trials `tried`, in ascending order of the scale.
 
-
-def build_trial_table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
-    """Return a table of the trials `tried`, in ascending order of the scale.
-
-    The scale `chosen`, if given, is marked in an additional column.
+    The scale `chosen`, if given, is marked in the last column.
     """
-    table = build_table(["Scale"], ("Optimism held", "95% interval", "Mean final regret"))
-    if chosen is not None:
-        table.add_column()
-    for trial in sorted(tried, key=lambda trial: trial.scale):
-        table.add_row(
-            f"{trial.scale:g}",
-            f"{trial.held} of {trial.runs}",
-            format_interval(trial.interval),
-            f"{trial.mean_regret:,.1f}",
-            *(["chosen" if trial.scale == chosen else ""] if chosen is not None else []),
-        )
-    return table
+    rows = [
+        [f"{one.scale:g}", *format_trial(one), "chosen" if one.scale == chosen else ""]
+        for one in sorted(tried, key=lambda trial: trial.scale)
+    ]
+    print_table(["Scale", *COLUMNS, ""], rows, numbers=range(1, 4))
+
+
+def format_scale(scale: float | None) -> str:
+    """Return a calibrated scale as text; "none" if no scale is sufficient."""
+    return "none" if scale is None else f"{scale:g}"
+
+
+def format_trial(trial: "Trial | CalibratedScale") -> list[str]:
+    """Return the result of the runs at one scale as text, in the order of `COLUMNS`."""
+    low, high = trial.interval
+    regret = "" if trial.mean_regret is None else f"{trial.mean_regret:,.1f}"
+    return [f"{trial.held} of {trial.runs}", f"{100 * low:.1f}% to {100 * high:.1f}%", regret]
 
 
 def format_result(found: "Calibration", level: float) -> str:
@@ -331,10 +313,8 @@ def format_result(found: "Calibration", level: float) -> str:
 
     `level` is the required share of runs in which optimism holds.
     """
-    held = (
-        f"{found.held} of {found.runs} runs (95% interval {format_interval(found.interval)}), "
-        f"with a mean final regret of {found.mean_regret:,.1f}"
-    )
+    runs, interval, regret = format_trial(found)
+    held = f"{runs} runs (95% interval {interval}), with a mean final regret of {regret}"
     if found.at_floor:
         return (
             f"Even at scale {found.scale:g}, the lowest tried, optimism held throughout in {held}. "
@@ -344,9 +324,3 @@ def format_result(found: "Calibration", level: float) -> str:
         f"Scale {found.scale:g} is the smallest found at which optimism holds throughout in at "
         f"least {100 * level:g}% of runs: it did in {held}."
     )
-
-
-def format_interval(interval: tuple[float, float]) -> str:
-    """Return `interval`, a confidence interval of a probability, as text in percent."""
-    low, high = interval
-    return f"{100 * low:.1f}% to {100 * high:.1f}%"

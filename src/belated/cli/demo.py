@@ -19,7 +19,7 @@ from belated.cli.serve import (
     stop_signals,
 )
 from belated.cli.support.command import help_from_docstring
-from belated.cli.support.errors import exit_with_message, missing_packages, usage_errors
+from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.stores import hide_password, open_ledger
 
 if TYPE_CHECKING:
@@ -78,25 +78,30 @@ def demo(
         Keep the ledger at this address: sqlite:///demo.db, or postgresql://user@host/database. By
         default it is temporary.
     """
-    with missing_packages():
-        import belated.service  # noqa: F401
     from belated.demo.schedule import FeedbackSchedule
     from belated.learner.background import compilation_in_background
 
     with usage_errors():
         schedule = FeedbackSchedule(mean_delay=mean_delay, never=never, seed=seed)
     stop = threading.Event()
-    with demo_store(store) as address, open_ledger(address) as ledger:
-        check_no_tokens(ledger, address)
-        typer.echo("Starting ...")
-        with (
-            compilation_in_background(),
-            open_demo_listener(port) as listener,
-            stop_signals(lambda *_: stop.set()),
-        ):
-            url = format_url(DEFAULT_HOST, listener.getsockname()[1])
-            with serve_in_thread(ledger, listener):
-                run_clinic(url, schedule, rate=rate, episodes=episodes, stop=stop)
+    with tempfile.TemporaryDirectory(prefix="belated-demo-") as folder:
+        address = store or f"sqlite:///{Path(folder) / 'demo.db'}"
+        with open_ledger(address) as ledger:
+            if ledger.tokens.all():
+                raise typer.BadParameter(
+                    f"{hide_password(address)} has tokens, but the demo uses none; choose another "
+                    "store.",
+                    param_hint="'--store'",
+                )
+            typer.echo("Starting ...")
+            with (
+                compilation_in_background(),
+                open_demo_listener(port) as listener,
+                stop_signals(lambda *_: stop.set()),
+            ):
+                url = format_url(DEFAULT_HOST, listener.getsockname()[1])
+                with serve_in_thread(ledger, listener):
+                    run_clinic(url, schedule, rate=rate, episodes=episodes, stop=stop)
     if store is not None:
         typer.echo(f"Everything is stored in {hide_password(store)}.")
 
@@ -196,32 +201,6 @@ def print_introduction(url: str, schedule: "FeedbackSchedule", *, rate: float, b
         f"  curl -s {clinic}/status\n"
         f"  curl -s -X POST {clinic}/freeze    # and unfreeze\n"
     )
-
-
-@contextmanager
-def demo_store(store: str | None) -> Iterator[str]:
-    """Yield the database address of the ledger of the demo.
-
-    This is `store`. If `store` is None, it is the address of a temporary file, which is deleted at
-    the end of the block.
-    """
-    if store is not None:
-        yield store
-        return
-    with tempfile.TemporaryDirectory(prefix="belated-demo-") as folder:
-        yield f"sqlite:///{Path(folder) / 'demo.db'}"
-
-
-def check_no_tokens(ledger: "Ledger", store: str) -> None:
-    """Exit with a usage error if `ledger` has tokens, because requests of the demo have no token.
-
-    `store` is the database address of the ledger, which the error message contains.
-    """
-    if ledger.tokens.all():
-        raise typer.BadParameter(
-            f"{hide_password(store)} has tokens, but the demo uses none; choose another store.",
-            param_hint="'--store'",
-        )
 
 
 def open_demo_listener(port: int | None) -> "socket.socket":

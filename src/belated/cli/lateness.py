@@ -52,26 +52,28 @@ def lateness(
     """
     if file.suffix.lower() == ".parquet":
         require_packages("A Parquet file", "service", "duckdb")
+    from belated.survival.lateness import lateness as measure
+
     with usage_errors("FILE"):
-        found = measure(file, by=by, problem=problem, in_episodes=episodes, now=now)
+        rows = read_rows(file)
+        if rows and {"seq", "kind"} <= rows[0].keys():
+            found = measure_events(rows, problem=problem, now=now)
+        else:
+            found = measure(rows, groups=by, unit="episodes" if episodes else None, now=now)
     typer.echo(json.dumps(found.facts(), indent=2, allow_nan=False) if as_json else str(found))
 
 
-def measure(
-    file: Path, *, by: list[str] | None, problem: str | None, in_episodes: bool, now: str | None
+def measure_events(
+    rows: list[dict[str, Any]], *, problem: str | None, now: str | None
 ) -> "Lateness":
-    """Return the lateness of the episodes in a file.
+    """Return the lateness of the episodes in exported events.
 
     Parameters
     ----------
-    file : Path
-        Exported events, or a table of episodes.
-    by : list of str or None
-        Columns of a table that are groups; None for the usual ones.
+    rows : list of dict
+        Events.
     problem : str or None
         Name of the problem whose events are used; None if there is one problem.
-    in_episodes : bool
-        Whether the times in a table are numbers of episodes.
     now : str or None
         Time up to which returns are known; None for the latest time in the file.
 
@@ -80,12 +82,8 @@ def measure(
     Lateness
         Estimates and tests.
     """
-    from belated.survival.lateness import lateness as lateness_of
-
-    rows = read_rows(file)
-    if not rows or not {"seq", "kind"} <= rows[0].keys():
-        return lateness_of(rows, groups=by, unit="episodes" if in_episodes else None, now=now)
     from belated.online.delay_records import delay_records
+    from belated.survival.lateness import lateness as measure
 
     names = sorted({row["problem"] for row in rows if "problem" in row})
     if problem is not None or len(names) > 1:
@@ -93,7 +91,7 @@ def measure(
             listed = ", ".join(names) or "none"
             raise ValueError(f"--problem must be one of the problems in the file, {listed}.")
         rows = [row for row in rows if row["problem"] == problem]
-    return lateness_of(delay_records(rows, now=now))
+    return measure(delay_records(rows, now=now))
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -7,9 +7,10 @@ when it runs, so that `belated --help` is fast.
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 import belated
 from belated.cli.bounds import bounds
@@ -21,12 +22,26 @@ from belated.cli.ledger import ledger
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
 from belated.cli.serve import serve
+from belated.cli.support.errors import exit_with_message
 from belated.cli.sweep import sweep
 from belated.cli.token import token
 from belated.cli.worlds import show, worlds
 
+
+class Commands(TyperGroup):
+    """Commands that exit with a message if a package that they import is missing."""
+
+    def invoke(self, context: Any) -> Any:
+        """Run the command that is given in `context`, and return its result."""
+        try:
+            return super().invoke(context)
+        except ImportError as error:
+            exit_with_message(str(error))
+
+
 app = typer.Typer(
     name="belated",
+    cls=Commands,
     help="Episodic reinforcement learning with delayed feedback.",
     no_args_is_help=True,
     add_completion=False,

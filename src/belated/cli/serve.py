@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import typer
 
 from belated.cli.support.command import help_from_docstring
-from belated.cli.support.errors import missing_packages
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 if TYPE_CHECKING:
@@ -69,9 +68,7 @@ def serve(
     rate_limit: Annotated[float, typer.Option(min=0)] = 0,
     verbose: bool = False,
     log_format: Literal["text", "json"] = "text",
-    settings: Annotated[
-        Path | None, typer.Option(is_eager=True, callback=load_settings)
-    ] = None,
+    settings: Annotated[Path | None, typer.Option(is_eager=True, callback=load_settings)] = None,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
@@ -107,26 +104,30 @@ def serve(
     settings
         TOML file with values of these options, such as store = 'sqlite:///belated.db'.
     """
-    with no_gc(), open_ledger(store) as ledger:
-        with missing_packages():
-            from belated.service.auth import is_loopback
-            from belated.service.operations.log import configure_log
-        from belated.learner.background import compilation_in_background
+    from belated.learner.background import compilation_in_background
+    from belated.service.auth import is_loopback
+    from belated.service.operations.log import configure_log
 
-        check_host(host, store, local=is_loopback(host), ledger=ledger)
+    with open_ledger(store) as ledger:
+        tokens, now = ledger.tokens.all(), ledger.store.now()
+        if not is_loopback(host) and not any(token.is_valid(now) for token in tokens):
+            raise typer.BadParameter(
+                f"other machines can reach host {host}, and there is no token; "
+                f"create one first: {format_token_command(store)}",
+                param_hint="'--host'",
+            )
         configure_log(as_json=log_format == "json", log_requests=verbose)
         server = build_server(
             ledger,
             open=is_loopback(host),
             interval=interval,
-            shutdown_timeout_s=SHUTDOWN_TIMEOUT_S,
             memory_limit_mib=memory_limit,
             max_total_cells=max_total_cells,
             rate_limit=rate_limit,
         )
         with compilation_in_background(), open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
-            print_start(url, store, has_tokens=bool(ledger.tokens.all()))
+            print_start(url, store, has_tokens=bool(tokens))
             reduce_gc_frequency()
             # uvicorn raises the signal again after its shutdown, which would end the process
             # before the ledger is closed.
@@ -135,30 +136,14 @@ def serve(
     typer.echo(f"Stopped; everything is stored in {hide_password(store)}.")
 
 
-@contextmanager
-def no_gc() -> Iterator[None]:
-    """Disable Python's garbage collector until the end of the block or `reduce_gc_frequency`.
-
-    The imports of the service create many objects and few reference cycles. The collector would
-    search all of them again and again.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.enable()
-
-
 def reduce_gc_frequency() -> None:
-    """Enable Python's garbage collector, but let it search for reference cycles less often.
+    """Let Python's garbage collector search for reference cycles less often.
 
     Objects that exist now are not searched any more. Requests create almost no reference cycles,
     and a search takes long if many episodes are in flight.
     """
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD_OBJECTS)
-    gc.enable()
 
 
 @contextmanager
@@ -181,13 +166,13 @@ def build_server(
     *,
     open: bool,
     interval: float,
-    shutdown_timeout_s: int,
+    shutdown_timeout_s: int = SHUTDOWN_TIMEOUT_S,
     rate_limit: float = 0,
     memory_limit_mib: int | None = None,
     max_total_cells: int | None = None,
     limits: "ConnectionLimits | None" = None,
 ) -> "uvicorn.Server":
-    """Return a server of the HTTP service. Exit with a message if a package is missing.
+    """Return a server of the HTTP service.
 
     Parameters
     ----------
@@ -213,13 +198,13 @@ def build_server(
     uvicorn.Server
         The server, not yet running.
     """
-    with missing_packages():
-        import uvicorn
+    import uvicorn
 
-        from belated.online.host import Host
-        from belated.service import Settings, create_app
-        from belated.service.operations.connections import ConnectionLimits, limit_connections
-        from belated.service.operations.log import LimitLog
+    from belated.online.host import Host
+    from belated.service import Settings, create_app
+    from belated.service.operations.connections import ConnectionLimits, limit_connections
+    from belated.service.operations.log import LimitLog
+
     memory = None if memory_limit_mib is None else memory_limit_mib << 20
     learners = Host(ledger, interval=interval, memory_limit_bytes=memory)
     cells = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
@@ -241,29 +226,6 @@ def build_server(
     connections = server.server_state.connections
     app.state.belated.metrics.watch("connections", lambda: len(connections))
     return server
-
-
-def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
-    """Exit with a usage error if other machines could reach a service that requires no token.
-
-    Parameters
-    ----------
-    host : str
-        Address to listen on.
-    store : str
-        Database address of the ledger, for the message.
-    local : bool
-        Whether only this machine can reach `host`.
-    ledger : Ledger
-        Ledger with the tokens.
-    """
-    if local or any(token.is_valid(ledger.store.now()) for token in ledger.tokens.all()):
-        return
-    raise typer.BadParameter(
-        f"other machines can reach host {host}, and there is no token; "
-        f"create one first: {format_token_command(store)}",
-        param_hint="'--host'",
-    )
 
 
 def open_listener(host: str, port: int) -> socket.socket:

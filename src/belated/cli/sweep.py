@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
     DeviceOption,
@@ -27,12 +28,10 @@ if TYPE_CHECKING:
 STUDY_HELP = f"Study file (TOML), or the name of a packaged study: {', '.join(study_names())}."
 
 
+@help_from_docstring()
 def sweep(
     study: Annotated[Path, typer.Argument(help=STUDY_HELP)],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the results; by default results/NAME, the study's name."),
-    ] = None,
+    out: Path | None = None,
     threads: ThreadsOption = None,
     scheduler: SchedulerOption = None,
     device: DeviceOption = "cpu",
@@ -45,6 +44,11 @@ def sweep(
     `belated.results(FOLDER)` reads the results in Python, and `belated figures FOLDER` draws them.
 
     Example: belated sweep late-rewards
+
+    Parameters
+    ----------
+    out
+        Folder for the results; by default results/NAME, the study's name.
     """
     require_packages("belated sweep", "sweep", "duckdb")
     from belated.cli.support.run_summary import optimism_note
@@ -153,7 +157,7 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     narrow. `rows` is a result of `Results.summary`. `unjudged`, a result of `not_optimistic`,
     contains the ids of the settings for which the table has no number of runs with optimism.
     """
-    from belated.cli.support.output import build_table, print_fitting
+    from belated.cli.support.output import print_table
     from belated.cli.support.run_summary import format_mean_count, format_optimism, format_regret
     from belated.sweep.results import PARTS, varied
 
@@ -161,30 +165,21 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     common = [str(rows[name][0]) for name in PARTS[:4] if name not in parts]
     if common:
         typer.echo(f"All settings: {', '.join(common)}.")
-    numbers = {
-        "Mean regret": [format_regret(x) for x in rows["mean_regret"]],
-        "95% of runs": [
-            f"{format_regret(low)} to {format_regret(high)}"
-            for low, high in zip(rows["low"], rows["high"], strict=True)
-        ],
-        "Runs": [f"{x}" for x in rows["runs"]],
-        "Updates": [format_mean_count(x) for x in rows["updates"]],
-        "Optimism held": [
-            format_optimism(None if setting in unjudged else int(held), runs)
-            for setting, held, runs in zip(
-                *(rows[name] for name in ("setting", "optimism_held", "runs")), strict=True
-            )
-        ],
-    }
-    tables = []
-    for shown in range(len(numbers), 0, -1):
-        headings = [name.replace("_", " ").capitalize() for name in parts]
-        table = build_table(headings, list(numbers)[:shown])
-        for i in range(len(rows["setting"])):
-            texts = [str(rows[name][i]) for name in parts]
-            table.add_row(*texts, *(column[i] for column in list(numbers.values())[:shown]))
-        tables.append(table)
-    print_fitting(tables)
+    lines = []
+    for values in zip(*rows.values(), strict=True):
+        row = dict(zip(rows, values, strict=True))
+        held = None if row["setting"] in unjudged else row["optimism_held"]
+        numbers = (
+            format_regret(row["mean_regret"]),
+            f"{format_regret(row['low'])} to {format_regret(row['high'])}",
+            f"{row['runs']}",
+            format_mean_count(row["updates"]),
+            format_optimism(held, row["runs"]),
+        )
+        lines.append([*(str(row[name]) for name in parts), *numbers])
+    headings = [name.replace("_", " ").capitalize() for name in parts]
+    headings += ["Mean regret", "95% of runs", "Runs", "Updates", "Optimism held"]
+    print_table(headings, lines, numbers=range(len(parts), len(headings)), optional=4)
 
 
 def format_csv(rows: "Columns") -> str:
@@ -206,10 +201,10 @@ def not_optimistic(results: "Results") -> dict[str, str]:
     """
     from belated.learner.bases import BASE_NAMES
 
-    cells = [facts["cell"] for facts in results.provenance.values()]
-    bases = [BASE_NAMES.parse(cell["base"], dict(cell["base_options"])) for cell in cells]
-    return {
-        cell["id"].rpartition("/")[0]: cell["base"]
-        for cell, base in zip(cells, bases, strict=True)
-        if not getattr(base, "optimistic", True)
-    }
+    found = {}
+    for facts in results.provenance.values():
+        cell = facts["cell"]
+        base = BASE_NAMES.parse(cell["base"], dict(cell["base_options"]))
+        if not getattr(base, "optimistic", True):
+            found[cell["id"].rpartition("/")[0]] = cell["base"]
+    return found

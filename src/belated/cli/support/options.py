@@ -1,7 +1,7 @@
 """Options shared by several commands: declarations, parsers and checks."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
@@ -125,6 +125,15 @@ def format_value(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
+def format_options(options: Mapping[str, object]) -> list[str]:
+    """Return the texts "key=value" of `options`, from which `parse_value` restores the values.
+
+    >>> format_options({"monotone": True, "scale": 0.1})
+    ['monotone=true', 'scale=0.1']
+    """
+    return [f"{key}={format_value(value)}" for key, value in options.items()]
+
+
 def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, BaseOptions]:
     """Return a dict from each of `bases` to its options, parsed from `texts`.
 
@@ -151,45 +160,36 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
     return options
 
 
-def parse_bases(bases: Sequence[str], texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return a dict from each of `bases` to its section [[bases]] of a study.
-
-    `bases` are texts such as "ucrl2" or "ucrl2:scale=0.1", and `texts` the values of --option. An
-    option in the text of a base takes precedence. Exit with a usage error if a text is invalid, or
-    if an --option has no effect because each base to which it applies sets it in its text.
-    """
-    from belated.learner.bases import BASE_NAMES
-
-    with usage_errors("--option"):
-        given = parse_base_options(texts, bases)
-    named = {base: parse_option("--base", BASE_NAMES.find, base) for base in given}
-    with usage_errors("--option"):
-        for key in dict.fromkeys(key for options in given.values() for key in options):
-            twice = [key in named[base].options for base in given if key in given[base]]
-            if all(twice):
-                base = next(base for base in given if key in given[base])
-                raise ValueError(
-                    f"{key} is given twice, {format_value(named[base].options[key])} with the "
-                    f"base and {format_value(given[base][key])} separately; give it once."
-                )
-    return {
-        base: {"name": named[base].name, **options, **named[base].options}
-        for base, options in given.items()
-    }
-
-
-def build_study(**keys: Any) -> "Study":
+def build_study(bases: Sequence[str], options: Sequence[str], **keys: Any) -> "Study":
     """Return a study, whose keys are given by options of a command.
 
-    Exit with a usage error that names the option if a value is invalid.
+    The label of each base is its text. Exit with a usage error that names the option if a value is
+    invalid.
+
+    Parameters
+    ----------
+    bases : sequence of str
+        Values of --base, such as "ucrl2" or "ucrl2:scale=0.1".
+    options : sequence of str
+        Values of --option.
+    **keys
+        Other keys of the study.
+
+    Returns
+    -------
+    Study
+        The study.
     """
     from belated.sweep.study import Study, StudyError
 
     for name in (name for name in keys if name in CHOICES):
         with usage_errors(f"--{name.replace('_', '-')}"):
             check_choice(name, keys[name], CHOICES[name])
+    with usage_errors("--option"):
+        given = parse_base_options(options, bases)
+    sections = [{"name": text, "label": text, **own} for text, own in given.items()]
     try:
-        return Study(name="belated", **keys)
+        return Study(name="belated", bases=sections, **keys)  # type: ignore[arg-type]
     except StudyError as error:
         key, reason = next(iter(error.reasons.items()))
         option = {"worlds": "world", "bases": "base", "updaters": "updater", "delays": "delay"}
@@ -202,8 +202,7 @@ def format_base(base: str, options: BaseOptions) -> str:
     >>> format_base("ucbvi-bf", {"preset": "two_term", "scale": 0.1}), format_base("ucrl2", {})
     ('ucbvi-bf (preset=two_term, scale=0.1)', 'ucrl2')
     """
-    listed = ", ".join(f"{key}={format_value(value)}" for key, value in options.items())
-    return f"{base} ({listed})" if listed else base
+    return f"{base} ({', '.join(format_options(options))})" if options else base
 
 
 def select_shard(cells: "Sequence[Cell]", text: str | None) -> "list[Cell]":

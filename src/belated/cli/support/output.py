@@ -3,64 +3,60 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from belated.cli.support.errors import require_packages, usage_errors
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 MAX_TABLE_CHARS = 10_000
 """Width, in characters, of the imaginary console on which the width of a table is measured. It is
 larger than the width of any table, so that no cell is wrapped."""
 
 
-def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":
-    """Return a table without rows.
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str] | None],
+    *,
+    numbers: range = range(0),
+    optional: int = 0,
+) -> None:
+    """Print a table, at its full width even if the terminal is narrower.
 
-    `texts` are the headings of the left-aligned columns, and `numbers` the headings of the
-    right-aligned columns that follow.
+    Parameters
+    ----------
+    headings : sequence of str
+        Headings of the columns.
+    rows : iterable of sequence of str
+        Cells of each row; None for a blank line.
+    numbers : range
+        Indices of the columns that are aligned to the right.
+    optional : int
+        Number of last columns, all of which may be omitted if the terminal is too narrow. They are
+        printed if the output is not a terminal and the environment variable COLUMNS is not set.
     """
     from rich import box
-    from rich.table import Table
-
-    table = Table(*texts, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in numbers:
-        table.add_column(title, justify="right")
-    return table
-
-
-def print_table(table: "Table") -> None:
-    """Print `table` at its full width, even if the terminal is narrower."""
-    from rich.console import Console
-
-    Console(width=full_width(table)).print(table)
-
-
-def print_fitting(tables: "Sequence[Table]") -> None:
-    """Print the first of `tables` that fits the width of the terminal, or the last if none does.
-
-    If the output is not a terminal and the environment variable COLUMNS is not set, the first table
-    is printed.
-    """
-    from rich.console import Console
-
-    console = Console()
-    unlimited = not console.is_terminal and "COLUMNS" not in os.environ
-    fitting = (table for table in tables if unlimited or full_width(table) <= console.width)
-    print_table(next(fitting, tables[-1]))
-
-
-def full_width(table: "Table") -> int:
-    """Return the width of `table` in characters if no cell is wrapped."""
     from rich.console import Console
     from rich.measure import Measurement
+    from rich.table import Table
+    from rich.text import Text
 
-    wide = Console(width=MAX_TABLE_CHARS)
-    return Measurement.get(wide, wide.options, table).maximum
+    rows = list(rows)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if i in numbers else "left")
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*map(Text, row))  # Text: brackets are not markup
+    wide, console = Console(width=MAX_TABLE_CHARS), Console()
+    width = Measurement.get(wide, wide.options, table).maximum
+    if optional and width > console.width and (console.is_terminal or "COLUMNS" in os.environ):
+        shorter = [row and row[:-1] for row in rows]
+        print_table(headings[:-1], shorter, numbers=numbers, optional=optional - 1)
+    else:
+        Console(width=width).print(table)
 
 
 @contextmanager
