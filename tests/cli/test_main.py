@@ -67,7 +67,10 @@ def test_version_is_that_of_the_package(call):
         (["reproduce", "dann2017"], "dann2017"),
         (["reproduce", "--scheduler", "local:many", "--seeds", "1"], "must be 'local:N'"),
         (["sweep", "nowhere.toml"], "nowhere.toml cannot be read"),
-        (["figures", "nowhere"], "nowhere has no results that can be drawn: there is no such"),
+        (
+            ["figures", "nowhere"],
+            "nowhere has no results that can be drawn: nowhere/study.json cannot",
+        ),
     ],
 )
 def test_wrong_usage_leaves_with_2_and_says_what_is_wrong(arguments, sentence, call):
@@ -83,8 +86,8 @@ GIVE = "Give the folder that `belated sweep` or `belated reproduce` has written"
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["figures", "file"], "file has no results that can be drawn: it is a file, but must be"),
-        (["figures", "empty"], "empty has no results that can be drawn: it has no file study.json"),
+        (["figures", "file"], "file/study.json cannot be used: its folder is a file; choose"),
+        (["figures", "empty"], "empty/study.json cannot be used: there is no such file or folder."),
         (["figures", "damaged"], "damaged/study.json is damaged: Expecting property name"),
         (["figures", "other"], "other/study.json is damaged: it needs the keys command"),
         (

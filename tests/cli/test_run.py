@@ -182,7 +182,10 @@ def test_json_alone_is_on_stdout_when_files_are_written_too(tmp_path):
             "'--figure': figure must end in .pdf, ",
         ),
         (["--base", "ucrl2", "--report", "x.pdf"], "'--report': report must end in .html, "),
-        (["--base", "ucrl2:scale=0.1", "--option", "scale=0.2"], "scale is given twice"),
+        (
+            ["--base", "ucrl2:scale=0.1", "--option", "scale=0.2"],
+            "'scale' of base 'ucrl2' is given twice",
+        ),
         (["--base", "ucrl2", "--seeds", "0"], "'--seeds'"),
         ([], "Missing option '--base'"),
     ],

@@ -22,6 +22,7 @@ from belated.cli.ledger import ledger
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
 from belated.cli.serve import serve
+from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message
 from belated.cli.sweep import sweep
 from belated.cli.token import token
@@ -48,19 +49,8 @@ app = typer.Typer(
     rich_markup_mode=None,  # rich doubles the time, and shows --version as if it took a value
     pretty_exceptions_enable=False,
 )
-for command in (
-    reproduce,
-    run,
-    sweep,
-    figures,
-    calibrate,
-    bounds,
-    worlds,
-    show,
-    lateness,
-    serve,
-    demo,
-):
+COMMANDS = (reproduce, run, sweep, figures, calibrate, bounds, worlds, show, lateness, serve, demo)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(token)
 app.add_typer(ledger)
@@ -73,15 +63,19 @@ def _print_version(requested: bool) -> None:
 
 
 @app.callback()
+@help_from_docstring()
 def options(
     version: Annotated[
-        bool,
-        typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
-        ),
+        bool, typer.Option("--version", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Declare the options of `belated` itself, such as `version`."""
+    """Declare the options of `belated` itself.
+
+    Parameters
+    ----------
+    version
+        Show the version and exit.
+    """
 
 
 def main() -> None:

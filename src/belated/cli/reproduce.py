@@ -1,6 +1,5 @@
 """`belated reproduce`: run a paper's experiments, draw its figures and test its claims."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Final, cast
 
@@ -8,14 +7,13 @@ import typer
 
 from belated.check import check_choice
 from belated.cli.support.command import help_from_docstring
-from belated.cli.support.errors import require_packages, usage_errors
+from belated.cli.support.errors import require_packages
 from belated.cli.support.options import (
     DeviceOption,
     SchedulerOption,
     ShardOption,
     ThreadsOption,
     parse_option,
-    select_shard,
 )
 
 CHOICES: Final = {
@@ -70,8 +68,7 @@ def reproduce(
     from dataclasses import replace
 
     from belated.cli.figures import write_paper
-    from belated.cli.sweep import format_outcome, run_cells
-    from belated.files import write_atomically
+    from belated.cli.sweep import run_cells
     from belated.papers.howson2021.grid import PRESETS, Variant, cells
     from belated.papers.howson2021.measurements import Measurements, count_runs
     from belated.progress import Progress
@@ -86,12 +83,11 @@ def reproduce(
         command += f" --seeds {seeds}"
     store = Store(out or Path("out") / f"{paper}-{variant}-{preset}")
     facts = {"paper": paper, "variant": variant, "command": command}
-    with usage_errors("--out"):
-        write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     grid = cells(chosen, cast(Variant, variant))
-    selected = select_shard(grid, shard)
-    outcome = run_cells(selected, store, threads=threads, scheduler=scheduler, device=device)
-    typer.echo(f"{format_outcome(outcome)}.")
+    outcome = run_cells(
+        grid, store, facts, shard, threads=threads, scheduler=scheduler, device=device
+    )
+    typer.echo(f"{outcome}.")
     if shard is not None:
         typer.echo(
             "When all parts are finished, the same command without --shard draws the figures."

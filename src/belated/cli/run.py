@@ -23,7 +23,7 @@ from belated.cli.support.options import (
     format_base,
     takes_simulation_options,
 )
-from belated.cli.support.output import prepare_figure_path, print_table
+from belated.cli.support.output import prepare_figure_path, prepare_folder, print_table
 from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize
 
 if TYPE_CHECKING:
@@ -88,7 +88,8 @@ def run(
     if figure is not None:
         figure = prepare_figure_path("figure", figure)
     if report is not None:
-        check_report(report)
+        require_packages("--report", "report", "duckdb", "matplotlib")
+        prepare_folder("report", report, ".html", [".html"])
     runs, code, message = simulate(comparison.cells, threads=threads)
     summaries = {name: summarize(comparison.cells[name], found) for name, found in runs.items()}
     if runs:
@@ -186,21 +187,6 @@ class Comparison:
         cell = next(iter(self.cells.values()))
         runs = "1 run" if len(cell.seeds) == 1 else f"{len(cell.seeds)} runs"
         return f"{self.title}: {runs} of {cell.episodes:,} episodes"
-
-
-def check_report(path: Path) -> None:
-    """Exit with a usage error if a report cannot be written to the file `path`.
-
-    The folder of the file is created.
-    """
-    require_packages("--report", "report", "duckdb", "matplotlib")
-    from belated.figures.report import load_templates
-
-    with usage_errors("--report"):
-        if path.suffix != ".html":
-            raise ValueError(f"report must end in .html, got {str(path)!r}.")
-        load_templates()
-        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def simulate(

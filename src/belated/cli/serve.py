@@ -44,14 +44,13 @@ def load_settings(context: typer.Context, file: Path | None) -> Path | None:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}.") from None
-    known = {str(param.name): param for param in context.command.params}
-    known.pop("settings")
+    known = [str(param.name) for param in context.command.params if param.name != "settings"]
     for key in values:
         if key not in known:
             raise typer.BadParameter(
                 f"{file} has the unknown key {key!r}; keys are: {', '.join(known)}."
             )
-    context.default_map = {**(context.default_map or {}), **values}
+    context.default_map = values
     return file
 
 
@@ -64,7 +63,7 @@ def serve(
     memory_limit: Annotated[
         int | None, typer.Option(min=1, metavar="MIB", show_default="no limit")
     ] = None,
-    max_total_cells: Annotated[int | None, typer.Option(min=1, show_default="20 million")] = None,
+    max_total_cells: Annotated[int, typer.Option(min=1, show_default="20 million")] = 20_000_000,
     rate_limit: Annotated[float, typer.Option(min=0)] = 0,
     verbose: bool = False,
     log_format: Literal["text", "json"] = "text",
@@ -119,11 +118,11 @@ def serve(
         configure_log(as_json=log_format == "json", log_requests=verbose)
         server = build_server(
             ledger,
-            open=is_loopback(host),
             interval=interval,
-            memory_limit_mib=memory_limit,
+            open=is_loopback(host),
+            memory_limit_bytes=None if memory_limit is None else memory_limit << 20,
             max_total_cells=max_total_cells,
-            rate_limit=rate_limit,
+            max_requests_per_s=rate_limit,
         )
         with compilation_in_background(), open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
@@ -164,13 +163,11 @@ def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
 def build_server(
     ledger: "Ledger",
     *,
-    open: bool,
     interval: float,
+    memory_limit_bytes: int | None = None,
     shutdown_timeout_s: int = SHUTDOWN_TIMEOUT_S,
-    rate_limit: float = 0,
-    memory_limit_mib: int | None = None,
-    max_total_cells: int | None = None,
     limits: "ConnectionLimits | None" = None,
+    **settings: Any,
 ) -> "uvicorn.Server":
     """Return a server of the HTTP service.
 
@@ -178,20 +175,14 @@ def build_server(
     ----------
     ledger : Ledger
         Ledger that the service uses.
-    open : bool
-        Whether to accept requests without a token as long as no token exists.
-    interval : float
-        Seconds between two checks for new feedback.
+    interval, memory_limit_bytes
+        Arguments of `belated.online.host.Host`.
     shutdown_timeout_s : int
         Maximum number of seconds to wait for requests in progress when the server stops.
-    rate_limit : float
-        Maximum number of requests per second with one token; 0 for no limit.
-    memory_limit_mib : int, optional
-        Memory for learners, in MiB; None for no limit.
-    max_total_cells : int, optional
-        Maximum sum of horizon x states x actions over all problems; None for the default.
     limits : ConnectionLimits | None
         Limits on connections; None for the default limits.
+    **settings
+        Fields of `belated.service.Settings`.
 
     Returns
     -------
@@ -205,12 +196,9 @@ def build_server(
     from belated.service.operations.connections import ConnectionLimits, limit_connections
     from belated.service.operations.log import LimitLog
 
-    memory = None if memory_limit_mib is None else memory_limit_mib << 20
-    learners = Host(ledger, interval=interval, memory_limit_bytes=memory)
-    cells = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
+    learners = Host(ledger, interval=interval, memory_limit_bytes=memory_limit_bytes)
     limits = (limits or ConnectionLimits()).restrict_to_open_files()
-    settings = Settings(open=open, max_requests_per_s=rate_limit, **cells)
-    app = create_app(ledger, learners, settings)
+    app = create_app(ledger, learners, Settings(**settings))
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -272,9 +260,9 @@ def print_start(url: str, store: str, *, has_tokens: bool) -> None:
     typer.echo(f"Dashboard: {url}/ ; API description: {url}/openapi.json")
     if has_tokens:
         typer.echo("Every request needs a token: curl -H 'Authorization: Bearer belated_...'")
-        return
-    typer.echo("WARNING: there are no tokens; everyone on this machine has full access.")
-    typer.echo(f"To require tokens: {format_token_command(store)}")
+    else:
+        typer.echo("WARNING: there are no tokens; everyone on this machine has full access.")
+        typer.echo(f"To require tokens: {format_token_command(store)}")
 
 
 def format_token_command(store: str) -> str:

@@ -1,8 +1,9 @@
 """`belated sweep`: run all settings of a study."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,17 +14,14 @@ from belated.cli.support.options import (
     SchedulerOption,
     ShardOption,
     ThreadsOption,
-    select_shard,
+    parse_option,
 )
 from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from belated.sweep.cell import Cell
     from belated.sweep.results import Results
     from belated.sweep.store import Columns, Store
-    from belated.sweep.sweep import SweepResult
 
 STUDY_HELP = f"Study file (TOML), or the name of a packaged study: {', '.join(study_names())}."
 
@@ -62,14 +60,13 @@ def sweep(
         cells = plan.cells()
     except ValueError as error:
         exit_with_message(str(error), 2)
-    cells = select_shard(cells, shard)
     store = Store(out or Path("results") / plan.name)
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
-    with usage_errors("--out"):
-        write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    outcome = run_cells(cells, store, threads=threads, scheduler=scheduler, device=device)
+    outcome = run_cells(
+        cells, store, facts, shard, threads=threads, scheduler=scheduler, device=device
+    )
     if shard is not None:
-        typer.echo(f"{format_outcome(outcome)}: {store.folder}")
+        typer.echo(f"{outcome}: {store.folder}")
         typer.echo(
             "When all parts are finished, the same command without --shard shows the results."
         )
@@ -82,18 +79,13 @@ def sweep(
     summary = store.folder / "summary.csv"
     with usage_errors("--out"):
         write_atomically(summary, format_csv(rows).encode())
-    typer.echo(f"{format_outcome(outcome)}: {store.folder}")
+    typer.echo(f"{outcome}: {store.folder}")
     typer.echo(f"All columns of each setting: {summary}")
 
 
 def run_cells(
-    cells: "Sequence[Cell]",
-    store: "Store",
-    *,
-    threads: int | None,
-    scheduler: str | None,
-    device: str = "cpu",
-) -> "SweepResult":
+    cells: "Sequence[Cell]", store: "Store", facts: Mapping[str, str], shard: str | None, **how: Any
+) -> str:
     """Run a sweep. After an error or Ctrl-C, exit with a message and an exit code other than 0.
 
     Parameters
@@ -102,29 +94,34 @@ def run_cells(
         Cells to run.
     store : Store
         Folder of the results. Cells that are already finished in this folder are skipped.
-    threads : int or None
-        Number of cells computed at the same time; None for the number of processors.
-    scheduler : str or None
-        "local:N" for N processes, or the address of a Dask scheduler; None for threads.
-    device : str
-        "cpu" or "gpu"; exit with a message if it is neither.
+    facts : mapping
+        Content of the file study.json in this folder.
+    shard : str or None
+        Value of the option --shard, such as "2/8"; None to run all cells.
+    **how
+        Arguments of `belated.sweep.sweep.sweep`: threads, scheduler and device.
 
     Returns
     -------
-    SweepResult
-        Number of cells computed, number of cells skipped, and duration.
+    str
+        Numbers of computed and skipped cells.
     """
     import errno
 
+    from belated.files import write_atomically
     from belated.learner.compile_errors import CompilationError
     from belated.simulation.gpu import GpuMismatchError
-    from belated.simulation.many import Device
+    from belated.sweep.shard import Shard
     from belated.sweep.sweep import sweep as run_sweep
 
+    if shard is not None:
+        part: Shard = parse_option("--shard", Shard.parse, shard)
+        every, cells = cells, part.select(cells)
+        typer.echo(f"Part {part}: {len(cells)} of {len(every)} cells.", err=True)
+    with usage_errors("--out"):
+        write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     try:
-        return run_sweep(
-            cells, store, threads=threads, scheduler=scheduler, device=cast(Device, device)
-        )
+        outcome = run_sweep(cells, store, **how)
     except KeyboardInterrupt:
         done = sum(store.is_finished(cell) for cell in cells)
         exit_with_message(
@@ -132,24 +129,18 @@ def run_cells(
             f"{store.folder}; give the same command again to resume.",
             130,
         )
-    except (ValueError, CompilationError) as error:
-        exit_with_message(str(error), 2)
-    except GpuMismatchError as error:
-        exit_with_message(str(error))
+    except (ValueError, CompilationError, GpuMismatchError) as error:
+        exit_with_message(str(error), 1 if isinstance(error, GpuMismatchError) else 2)
     except OSError as error:
         full = error.errno == errno.ENOSPC or "No space left" in str(error)
         cause = f"The disk of {store.folder} is full" if full else f"{error}"
         exit_with_message(
             f"{cause}. Finished cells are stored; give the same command again to resume."
         )
-
-
-def format_outcome(outcome: "SweepResult") -> str:
-    """Return the numbers of computed and skipped cells in `outcome` as text."""
     return f"{outcome.computed} cells run, {outcome.skipped} already finished"
 
 
-def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
+def print_summary(rows: "Columns", unjudged: Mapping[str, str]) -> None:
     """Print a table of the settings of a study that fits the width of the terminal.
 
     Parameters that differ between the settings are columns of the table; values that all settings

@@ -70,7 +70,7 @@ def create(
                     f"There is no problem {problem!r} in {hide_password(store)}; define it first, "
                     "or check --store."
                 )
-        created = add_token(ledger, scopes, found and found.id, lifetime_s)
+        created = add_token(ledger, scopes, None if found is None else found.id, lifetime_s)
         if not ledger.problems():
             text = f"{hide_password(store)} has no problem yet; check that it is the served store."
             typer.echo(f"Note: {text}", err=True)

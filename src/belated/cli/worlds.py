@@ -39,38 +39,29 @@ def worlds() -> None:
     The column Successors has the number of possible transitions, and the column Most the largest
     number of successors of one state and action.
     """
+    import numpy as np
+
+    from belated.exact.values import optimal_value
     from belated.mdp.worlds import WORLD_FAMILIES, MissingExtraError, example_worlds
 
     rows = []
     for named in example_worlds():
         source = named.family.source
         try:
-            numbers = format_numbers(named)
+            world = named.build()
         except MissingExtraError as error:
             numbers, source = ["-"] * 6, f"{source}; needs {error.install_command}"
+        else:
+            H, S, A = world.shape.table
+            sizes = (S, A, H, world.succ.size, np.diff(world.ptr).max())
+            numbers = [f"{size:,}" for size in sizes]
+            numbers.insert(3, f"{optimal_value(world):.4g}")
         rows.append([named.name, *numbers, source])
     headings = ["World", "S", "A", "H", "V*", "Successors", "Most", "Source"]
     print_table(headings, rows, numbers=range(1, 7))
     patterns = [family.pattern for family in WORLD_FAMILIES if family.pattern != family.example]
     typer.echo(f"Names of other sizes: {', '.join(patterns)}.")
     typer.echo("`belated show NAME` describes one world.")
-
-
-def format_numbers(named: "NamedWorld") -> list[str]:
-    """Return the numbers in the table row of one world, as text.
-
-    They are S, A, H, the optimal value V*, the number of possible transitions, and the largest
-    number of successors of one state and action. `named` is the parsed name of the world.
-    """
-    import numpy as np
-
-    from belated.exact.values import optimal_value
-
-    world = named.build()
-    H, S, A = world.shape.table
-    most = np.diff(world.ptr).max()
-    counts = (f"{count:,}" for count in (S, A, H))
-    return [*counts, f"{optimal_value(world):.4g}", f"{world.succ.size:,}", f"{most:,}"]
 
 
 @help_from_docstring()

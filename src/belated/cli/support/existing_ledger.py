@@ -36,8 +36,9 @@ class ExistingLedger(Ledger):
 
     def events(self, *arguments: Any, **keywords: Any) -> Iterator[Event]:
         found = super().events(*arguments, **keywords)
-        counted = self.progress is not None and keywords.get("kinds") is None
-        return self.progress.track(found) if counted else found
+        if self.progress is None or keywords.get("kinds") is not None:
+            return found
+        return self.progress.track(found)
 
     def names(self) -> dict[int, str]:
         """Return a dict from the id of each problem to its name.

@@ -13,7 +13,6 @@ from belated.names import parse_value
 from belated.options import CHOICES, SimulationOptions, extend_signature
 
 if TYPE_CHECKING:
-    from belated.sweep.cell import Cell
     from belated.sweep.study import Study
 
 T = TypeVar("T")
@@ -203,19 +202,3 @@ def format_base(base: str, options: BaseOptions) -> str:
     ('ucbvi-bf (preset=two_term, scale=0.1)', 'ucrl2')
     """
     return f"{base} ({', '.join(format_options(options))})" if options else base
-
-
-def select_shard(cells: "Sequence[Cell]", text: str | None) -> "list[Cell]":
-    """Return the cells of one shard, and print their number on stderr.
-
-    `text` is the value of the option --shard, such as "2/8". If it is None, all `cells` are
-    returned, and nothing is printed.
-    """
-    from belated.sweep.shard import Shard
-
-    if text is None:
-        return list(cells)
-    shard: Shard = parse_option("--shard", Shard.parse, text)
-    chosen = shard.select(cells)
-    typer.echo(f"Part {shard}: {len(chosen)} of {len(cells)} cells.", err=True)
-    return chosen

@@ -1,7 +1,6 @@
 """Output of commands: tables, printed at full width, new files and paths of figures."""
 
 import os
-import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -87,9 +86,8 @@ def new_file(path: Path, *, companions: Sequence[str] = ()) -> Iterator[Path]:
         _check_absent(path.with_name(path.name + suffix))
     if not path.parent.is_dir():
         raise ValueError(f"{path} cannot be created: there is no folder {path.parent}.")
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        part = folder / "part"
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        part = Path(folder, "part")
         yield part
         part.chmod(0o600)
         _sync(part)
@@ -98,25 +96,37 @@ def new_file(path: Path, *, companions: Sequence[str] = ()) -> Iterator[Path]:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
         os.replace(part, path)
         _sync(path.parent)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def prepare_figure_path(option: str, path: Path) -> Path:
     """Return the `path` of a figure without its suffix, and create its folder.
 
-    The suffix is removed because a figure is written both as PDF and as PNG. If the path cannot be
-    used, exit with a usage error. Its message contains `option`, the name of the option without
-    the leading hyphens. Exit with a message if Matplotlib is not installed.
+    The suffix is removed because a figure is written both as PDF and as PNG. Exit with a message if
+    Matplotlib is not installed. `option` is as in `prepare_folder`.
     """
     require_packages(f"--{option}", "figures", "matplotlib")
-    with usage_errors(f"--{option}"):
-        if path.suffix not in ("", ".pdf", ".png"):
-            raise ValueError(
-                f"{option} must end in .pdf, .png or have no suffix, got {str(path)!r}."
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
+    prepare_folder(option, path, ".pdf, .png or have no suffix", ("", ".pdf", ".png"))
     return path.with_suffix("")
+
+
+def prepare_folder(option: str, path: Path, expected: str, suffixes: Sequence[str]) -> None:
+    """Create the folder of the file `path`. Exit with a usage error if the path cannot be used.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option with the path, without the leading hyphens.
+    path : Path
+        File that will be written.
+    expected : str
+        Description of the allowed suffixes, for the message.
+    suffixes : sequence of str
+        Allowed suffixes of the file.
+    """
+    with usage_errors(f"--{option}"):
+        if path.suffix not in suffixes:
+            raise ValueError(f"{option} must end in {expected}, got {str(path)!r}.")
+        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _check_absent(path: Path) -> None:
