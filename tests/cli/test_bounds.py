@@ -1,7 +1,5 @@
 import json
 import math
-import subprocess
-import sys
 
 import pytest
 import typer
@@ -93,7 +91,6 @@ def test_an_infinite_mean_delay_is_still_json():
     ("wrong", "option", "sentence"),
     [
         (["--states", 0], "--states", "states must be at least 1, got 0."),
-        (["--episodes", 0], "--episodes", "episodes must be at least 1, got 0."),
         (["--states", 10**10], "--states", "states must be at most 1,000,000,000, got 10000000000"),
         (["--mean-delay", "nan"], "--mean-delay", "mean_delay must be at least 0, got nan."),
         (["--alpha", 0.5], "--alpha", "alpha must be at least 1 (inf is active updating), got 0.5"),
@@ -106,15 +103,3 @@ def test_nonsense_leaves_with_2_and_one_sentence(wrong, option, sentence):
     assert done.stdout == ""
     assert f"Invalid value for '{option}': " in done.stderr
     assert sentence in done.stderr
-
-
-def test_the_answer_needs_no_compiler():
-    script = (
-        "import sys; sys.argv = ['bounds', *sys.argv[1:]]; import typer; "
-        "from belated.cli.bounds import bounds; app = typer.Typer(); app.command()(bounds); "
-        "app(standalone_mode=False); "
-        "print(sorted({'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
-    )
-    arguments = [sys.executable, "-c", script, *map(str, ASKED)]
-    done = subprocess.run(arguments, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr

@@ -40,14 +40,6 @@ def test_the_table_has_every_scale_tried_and_marks_the_chosen_one(expected):
         assert row[1:] == [f"{trial.held}", "of", "10", low, "to", high, regret, *mark]
 
 
-def test_the_chosen_scale_is_said_in_a_sentence(expected):
-    done = call(*TINY, *TWO_TERM)
-    assert f"Scale {expected.scale:g} is the smallest found at which optimism holds" in done.stdout
-    assert (
-        f"at least 95% of runs: it did in {expected.held} of 10 runs (95% interval" in done.stdout
-    )
-
-
 def test_the_command_it_advises_runs_at_the_chosen_scale(expected):
     done = call(*TINY, "--base", "ucbvi-bf", "--option", "preset=two_term", "--stages", "pooled")
     line = next(line for line in done.stdout.splitlines() if line.startswith("  belated run "))
