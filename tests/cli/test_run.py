@@ -143,7 +143,7 @@ def test_the_report_holds_the_table_and_the_command(tmp_path):
     assert str(file) in done.stdout
     page = file.read_text()
     command = "belated run --world chain-4 --base ucrl2 --updater active --updater lazy:3"
-    assert f"{command} --delay constant:0 --episodes 120 --seeds 3" in page
+    assert f"{command} --episodes 120 --seeds 3" in page
     for one in settings(*arguments):
         assert f'<td class="number">{one["mean_regret"]:.1f}</td>' in page
         assert f">{one['updater']}</t" in page

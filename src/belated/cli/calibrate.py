@@ -20,7 +20,6 @@ from belated.cli.support.options import (
     DelaysOption,
     DeviceOption,
     EpisodesOption,
-    StagesOption,
     ThreadsOption,
     build_study,
     format_options,
@@ -50,7 +49,7 @@ def calibrate(
     option: BaseOptionsOption = None,
     updater: str = "active",
     delay: DelaysOption = None,
-    stages: StagesOption = "each",
+    stages: str = "each",
     episodes: EpisodesOption = 10_000,
     seeds: Annotated[int, typer.Option(min=1)] = 40,
     first_seed: Annotated[int, typer.Option(min=0)] = FIRST_SEED,
@@ -79,6 +78,8 @@ def calibrate(
         Preset of the base; short for --option preset=PRESET.
     updater
         Updater: active, lazy:ALPHA, explicit or multi.
+    stages
+        Counts: 'each' keeps one table per step, 'pooled' sums over steps.
     seeds
         Number of runs at each scale.
     first_seed

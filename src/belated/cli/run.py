@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,6 @@ import typer
 from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
-    DEFAULTS,
     BaseOptionsOption,
     BasesOption,
     DelaysOption,
@@ -25,6 +24,7 @@ from belated.cli.support.options import (
 )
 from belated.cli.support.output import prepare_figure_path, prepare_folder, print_table
 from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize
+from belated.options import SimulationOptions
 
 if TYPE_CHECKING:
     from belated.figures.panels import PanelFigure
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @takes_simulation_options
 @help_from_docstring()
 def run(
+    context: typer.Context,
     world: str,
     base: BasesOption,
     updater: list[str] | None = None,
@@ -84,7 +85,8 @@ def run(
         seeds=seeds,
         **choices,
     )
-    comparison = Comparison.of(study, option or [], choices)
+    command = format_command(context, omit=("threads", "figure", "report", "as_json"))
+    comparison = Comparison.of(study, command)
     if figure is not None:
         figure = prepare_figure_path("figure", figure)
     if report is not None:
@@ -126,22 +128,10 @@ class Comparison:
     """Command that runs the same settings again."""
 
     @classmethod
-    def of(cls, study: "Study", options: Sequence[str], choices: Mapping[str, str]) -> "Comparison":
-        """Return the settings of a study.
+    def of(cls, study: "Study", command: str) -> "Comparison":
+        """Return the settings of a study with one world, which `command` runs.
 
-        Parameters
-        ----------
-        study : Study
-            Study with one world. The label of each base is its name on the command line.
-        options : sequence of str
-            Values of --option.
-        choices : mapping
-            Values of `rewards` and of the options of a simulation.
-
-        Returns
-        -------
-        Comparison
-            The settings.
+        The label of each base is its name on the command line.
         """
         axes = {
             "Base": [entry.label for entry in study.bases],
@@ -153,33 +143,17 @@ class Comparison:
         for cell in study.settings():
             place = {"Base": cell.label, "Updater": cell.updater, "Delay": cell.delay}
             cells[", ".join(place[axis] for axis in varied)] = replace(cell, label="")
-        shown = {**axes, "Base": [format_base(cell.base, dict(cell.base_options))]}
-        late = choices["late"] == "rewards"
+        place["Base"] = format_base(cell.base, dict(cell.base_options))
         notes = {
-            "pooled counts": choices["stages"] == "pooled",
-            "late rewards": late,
-            "unknown rewards": choices["rewards"] == "unknown" and not late,
-            "one delay per step": choices["delay_per"] == "step",
-            f"bonus {cell.reward_bonus}": choices["reward_bonus"] != DEFAULTS["reward_bonus"],
+            "pooled counts": cell.stages == "pooled",
+            "late rewards": cell.late_rewards,
+            "unknown rewards": cell.rewards == "unknown" and not cell.late_rewards,
+            "one delay per step": cell.delay_per == "step",
+            f"bonus {cell.reward_bonus}": cell.reward_bonus != SimulationOptions.reward_bonus,
         }
-        common = [cell.world, *(values[0] for axis, values in shown.items() if axis not in varied)]
+        common = [cell.world, *(text for axis, text in place.items() if axis not in varied)]
         common += [note for note, applies in notes.items() if applies]
-        given: dict[str, Sequence[object]] = {
-            "world": study.worlds,
-            "base": axes["Base"],
-            "option": options,
-            "updater": axes["Updater"],
-            "delay": axes["Delay"],
-            "episodes": [study.episodes],
-            "seeds": [study.seeds],
-            **{name: [choices[name]] for name in DEFAULTS if choices[name] != DEFAULTS[name]},
-        }
-        words = ["belated", "run"]
-        for name, values in given.items():
-            words += [
-                word for value in values for word in (f"--{name.replace('_', '-')}", str(value))
-            ]
-        return cls(cells, ", ".join(common), ", ".join(varied), shlex.join(words))
+        return cls(cells, ", ".join(common), ", ".join(varied), command)
 
     @property
     def heading(self) -> str:
@@ -187,6 +161,20 @@ class Comparison:
         cell = next(iter(self.cells.values()))
         runs = "1 run" if len(cell.seeds) == 1 else f"{len(cell.seeds)} runs"
         return f"{self.title}: {runs} of {cell.episodes:,} episodes"
+
+
+def format_command(context: typer.Context, *, omit: Collection[str]) -> str:
+    """Return the command that is run, with the options that differ from their defaults.
+
+    `context` is the context of the command, and `omit` the names of options to leave out.
+    """
+    words = ["belated", str(context.command.name)]
+    for param in context.command.params:
+        value = context.params.get(str(param.name))
+        if param.name not in omit and value not in (None, param.default):
+            values = value if isinstance(value, list | tuple) else [value]
+            words += [word for one in values for word in (param.opts[0], str(one))]
+    return shlex.join(words)
 
 
 def simulate(

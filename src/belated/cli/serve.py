@@ -103,11 +103,11 @@ def serve(
     settings
         TOML file with values of these options, such as store = 'sqlite:///belated.db'.
     """
-    from belated.learner.background import compilation_in_background
-    from belated.service.auth import is_loopback
-    from belated.service.operations.log import configure_log
-
     with open_ledger(store) as ledger:
+        from belated.learner.background import compilation_in_background
+        from belated.service.auth import is_loopback
+        from belated.service.operations.log import configure_log
+
         tokens, now = ledger.tokens.all(), ledger.store.now()
         if not is_loopback(host) and not any(token.is_valid(now) for token in tokens):
             raise typer.BadParameter(

@@ -2,8 +2,8 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -17,12 +17,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
-
-HELP: Final = {option.name: option.metadata["help"] for option in fields(SimulationOptions)}
-"""Map from the name of each option of a simulation to its help text."""
-
-DEFAULTS: Final = {"rewards": "known", **asdict(SimulationOptions())}
-"""Map from "rewards", and from the name of each option of a simulation, to its default value."""
 
 BaseOptions = dict[str, Any]
 """Map from the name of each option of a base to its value, such as {"scale": 0.1}."""
@@ -47,7 +41,6 @@ DelaysOption = Annotated[
     ),
 ]
 EpisodesOption = Annotated[int, typer.Option(help="Number of episodes in each run.", min=1)]
-StagesOption = Annotated[str, typer.Option(help=HELP["stages"])]
 ThreadsOption = Annotated[
     int | None,
     typer.Option(
@@ -84,12 +77,12 @@ def takes_simulation_options(command: Command) -> Command:
     """
     added = [
         inspect.Parameter(
-            name,
+            option.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=DEFAULTS[name],
-            annotation=Annotated[str, typer.Option(help=text)],
+            default=option.default,
+            annotation=Annotated[str, typer.Option(help=option.metadata["help"])],
         )
-        for name, text in HELP.items()
+        for option in fields(SimulationOptions)
     ]
     return extend_signature(command, added)
 
