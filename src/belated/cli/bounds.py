@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
@@ -76,12 +76,10 @@ def bounds(
     late = {**run, "delta": delta}
     rows = []
     for orders in table_1(shape, **run, alpha=alpha):
-        active = theorem_1(orders.base, shape, **late)
-        lazy = theorem_2(orders.base, shape, **late, alpha=alpha)
-        rows += [
-            BoundsRow(orders.base, "active", {"order": orders.active, "bound": active}),
-            BoundsRow(orders.base, "lazy", {"order": orders.lazy, "bound": lazy}),
-        ]
+        base = orders.base
+        active, lazy = theorem_1(base, shape, **late), theorem_2(base, shape, **late, alpha=alpha)
+        rows.append(describe_regret(base, "active", orders.active, active))
+        rows.append(describe_regret(base, "lazy", orders.lazy, lazy))
     missing = psi(mean_delay, episodes, delta)
     alphas = {base: best_alpha(shape, base=base, **late) for base in BASES}
     if as_json:
@@ -90,7 +88,7 @@ def bounds(
             "psi": missing,
             "most_regret": episodes * horizon,
             "best_alpha": alphas,
-            "promises": [row.to_dict() for row in rows],
+            "promises": rows,
         }
         # JSON has no infinity
         document = json.loads(json.dumps(document), parse_constant=lambda name: "inf")
@@ -103,7 +101,7 @@ def bounds(
         f"with probability {100 * (1 - delta / 5):g}% (psi)."
     )
     typer.echo(format_alphas(alphas))
-    typer.echo(format_vacuous([row.regrets["bound"] for row in rows], episodes))
+    typer.echo(format_vacuous([row["bound"]["vacuous"] for row in rows], episodes, horizon))
 
 
 def check_size(name: str, value: int, maximum: int) -> None:
@@ -113,24 +111,33 @@ def check_size(name: str, value: int, maximum: int) -> None:
         raise ValueError(f"{name} must be at most {maximum:,}, got {value}.")
 
 
-class BoundsRow(NamedTuple):
-    """Order of the regret of one base with one updater, and its regret bound."""
+def describe_regret(base: str, updating: str, order: "Regret", bound: "Regret") -> dict[str, Any]:
+    """Return the order of the regret of one base with one updater, and its bound, as JSON object.
 
-    base: str
-    updating: str  # name of the updater, "active" or "lazy"
-    regrets: "dict[str, Regret]"  # with the keys "order" and "bound"
+    Parameters
+    ----------
+    base : str
+        Name of the base.
+    updating : str
+        Name of the updater, "active" or "lazy".
+    order, bound : Regret
+        Order of the regret, and regret bound.
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the row as a JSON object."""
-        terms = ("leading", "delay", "total", "vacuous")
-        regrets = {
-            kind: {term: getattr(regret, term) for term in terms}
-            for kind, regret in self.regrets.items()
-        }
-        return {"base": self.base, "updating": self.updating, **regrets}
+    Returns
+    -------
+    dict
+        The object, with the keys base, updating, order and bound.
+    """
+    terms = ("leading", "delay", "total", "vacuous")
+    regrets = {"order": order, "bound": bound}
+    return {
+        "base": base,
+        "updating": updating,
+        **{kind: {term: getattr(one, term) for term in terms} for kind, one in regrets.items()},
+    }
 
 
-def print_regrets(kind: str, rows: Sequence[BoundsRow], alpha: float) -> None:
+def print_regrets(kind: str, rows: Sequence[dict[str, Any]], alpha: float) -> None:
     """Print a table with the terms of the orders or the bounds in `rows`.
 
     `kind` is "order" or "bound". Bounds above the maximum regret are marked with an asterisk.
@@ -138,12 +145,11 @@ def print_regrets(kind: str, rows: Sequence[BoundsRow], alpha: float) -> None:
     """
     lines: list[list[str] | None] = []
     for row in rows:
-        regret = row.regrets[kind]
-        mark = "*" if regret.vacuous and kind == "bound" else ""
-        updater = row.updating if row.updating == "active" else f"lazy, alpha {alpha:g}"
-        leading, delay, total = regret.leading, regret.delay, regret.total
-        lines.append([row.base, updater, f"{leading:.2g}", f"{delay:.2g}", f"{total:.2g}{mark}"])
-        if row.updating == "lazy":
+        leading, delay, total, vacuous = row[kind].values()
+        mark = "*" if vacuous and kind == "bound" else ""
+        updater = row["updating"] if row["updating"] == "active" else f"lazy, alpha {alpha:g}"
+        lines.append([row["base"], updater, f"{leading:.2g}", f"{delay:.2g}", f"{total:.2g}{mark}"])
+        if row["updating"] == "lazy":
             lines.append(None)
     print_table(
         [f"{kind.capitalize()}s", "", "leading", "delay", "total"], lines, numbers=range(2, 5)
@@ -165,15 +171,18 @@ def format_alphas(alphas: dict[str, float]) -> str:
     return f"Alpha with the smallest bound: {listed}{active}."
 
 
-def format_vacuous(bounds: "Sequence[Regret]", episodes: int) -> str:
-    """Return a sentence that says how many of `bounds` exceed the maximum regret K H."""
-    vacuous = sum(bound.vacuous for bound in bounds)
-    subject, place = f"{vacuous} of {len(bounds)} bounds are vacuous (*): they are", "above"
-    if vacuous == len(bounds):
+def format_vacuous(vacuous: Sequence[bool], episodes: int, horizon: int) -> str:
+    """Return a sentence that says how many bounds exceed the maximum regret K H.
+
+    `vacuous` states for each bound whether it does, and K and H are `episodes` and `horizon`.
+    """
+    count = sum(vacuous)
+    subject, place = f"{count} of {len(vacuous)} bounds are vacuous (*): they are", "above"
+    if count == len(vacuous):
         subject = "Every bound is vacuous (*): it is"
-    elif not vacuous:
+    elif not count:
         subject, place = "No bound is vacuous: each is", "below"
     return (
-        f"{subject} {place} K H = {bounds[0].max_regret:,}, the maximum reward of {episodes:,} "
+        f"{subject} {place} K H = {episodes * horizon:,}, the maximum reward of {episodes:,} "
         "episodes. Orders are not bounds."
     )

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from belated.simulation.calibrate import Calibration, Trial
     from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
     from belated.simulation.many import Device
-    from belated.sweep.study import BaseEntry
+    from belated.sweep.study import BaseEntry, Study
 
 FIRST_SEED: Final = 1_000_000
 """Default of --first-seed. It is a copy of `simulation.calibrate.FIRST_SEED`, because that module
@@ -153,7 +153,7 @@ def calibrate(
     typer.echo(format_advice(task, section))
     if write is not None:
         with usage_errors("--write"):
-            write_study(write, task, section)
+            write_study(write, study, section)
 
 
 def base_text(entry: "BaseEntry") -> str:
@@ -242,20 +242,12 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, de
     typer.echo(f"\nWrote {len(rows)} scales to {path}.")
 
 
-def write_study(path: Path, task: "CalibrationTask", section: Mapping[str, Any]) -> None:
-    """Write a study file with the setting of `task` and the base of `section`, and print it."""
+def write_study(path: Path, study: "Study", section: Mapping[str, Any]) -> None:
+    """Write a study file with the setting of `study` and the base of `section`, and print it."""
     from belated.files import write_atomically
 
-    keys: dict[str, Any] = {
-        "name": path.stem,
-        "episodes": task.episodes,
-        "seeds": task.runs,  # those of a study are counted from 0
-        "worlds": [task.world],
-        "updaters": [task.updater],
-        "delays": [task.delay],
-    }
-    if task.stages != "each":
-        keys["stages"] = task.stages
+    names = ("episodes", "seeds", "worlds", "updaters", "delays", "stages")
+    keys = {"name": path.stem, **{name: getattr(study, name) for name in names}}
     text = f"{format_toml(keys)}\n[[bases]]\n{format_toml(section)}"
     write_atomically(path, text.encode())
     typer.echo(f"\n{indent(text, '  ')}\nWrote scale = {section['scale']} to {path}.")
@@ -275,12 +267,11 @@ def format_toml(keys: Mapping[str, Any]) -> str:
 def format_advice(task: "CalibrationTask", section: Mapping[str, Any]) -> str:
     """Return advice on using the scale in `section`: a command, and a section of a study file."""
     options = {**section}
-    words = ["belated", "run", "--world", task.world, "--base", options.pop("name")]
+    given = {"world": task.world, "base": options.pop("name"), "updater": task.updater}
+    given |= {"delay": task.delay, "stages": task.stages, "episodes": task.episodes}
+    words = ["belated", "run"]
+    words += [word for name, value in given.items() for word in (f"--{name}", str(value))]
     words += [word for text in format_options(options) for word in ("--option", text)]
-    words += ["--updater", task.updater, "--delay", task.delay]
-    if task.stages != "each":
-        words += ["--stages", task.stages]
-    words += ["--episodes", str(task.episodes)]
     listed = indent(f"[[bases]]\n{format_toml(section)}".rstrip(), "  ")
     return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{listed}"
 

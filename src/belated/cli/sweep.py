@@ -50,7 +50,6 @@ def sweep(
     """
     require_packages("belated sweep", "sweep", "duckdb")
     from belated.cli.support.run_summary import optimism_note
-    from belated.files import write_atomically
     from belated.sweep.results import Results
     from belated.sweep.store import Store
     from belated.sweep.study import read_study
@@ -78,7 +77,7 @@ def sweep(
         typer.echo(note)
     summary = store.folder / "summary.csv"
     with usage_errors("--out"):
-        write_atomically(summary, format_csv(rows).encode())
+        write_csv(summary, rows)
     typer.echo(f"{outcome}: {store.folder}")
     typer.echo(f"All columns of each setting: {summary}")
 
@@ -173,16 +172,16 @@ def print_summary(rows: "Columns", unjudged: Mapping[str, str]) -> None:
     print_table(headings, lines, numbers=range(len(parts), len(headings)), optional=4)
 
 
-def format_csv(rows: "Columns") -> str:
-    """Return a table as the text of a CSV file. `rows` maps column names to their values."""
+def write_csv(path: Path, rows: "Columns") -> None:
+    """Write a table to the file `path`. `rows` maps column names to their values."""
     import csv
-    import io
 
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows)
-    writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
-    return text.getvalue()
+    from belated.files import replace_atomically
+
+    with replace_atomically(path) as part, part.open("w", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows)
+        writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
 
 
 def not_optimistic(results: "Results") -> dict[str, str]:
