@@ -145,7 +145,7 @@ def test_a_base_that_is_never_optimistic_leaves_with_1_and_what_was_tried():
         (["--base", "ucrl2", "--preset", "x"], "'--base': base 'ucrl2' has no option 'preset'"),
         (["--base", "ucrl2", "--option", "scale=1"], "'--option': option scale must not be given"),
         (["--base", "psrl"], "base must be optimistic and have a scale, got 'psrl'"),
-        (["--base", "ucrl2", "--optimism", "x"], "'--optimism': optimism must be one of 'start', "),
+        (["--base", "ucrl2", "--optimism", "x"], "'x' is not one of 'start', 'everywhere'"),
         (["--base", "ucrl2", "--lowest", "2"], "strictly between 0 and 1"),
     ],
 )

@@ -7,11 +7,10 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from belated.check import check_choice
 from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
@@ -23,9 +22,9 @@ from belated.cli.support.options import (
     ThreadsOption,
     build_study,
     format_options,
-    parse_option,
 )
 from belated.cli.support.output import print_table
+from belated.options import Stages
 
 if TYPE_CHECKING:
     from belated.simulation.calibrate import Calibration, Trial
@@ -49,11 +48,11 @@ def calibrate(
     option: BaseOptionsOption = None,
     updater: str = "active",
     delay: DelaysOption = None,
-    stages: str = "each",
+    stages: Stages = "each",
     episodes: EpisodesOption = 10_000,
     seeds: Annotated[int, typer.Option(min=1)] = 40,
     first_seed: Annotated[int, typer.Option(min=0)] = FIRST_SEED,
-    optimism: str = "start",
+    optimism: Literal["start", "everywhere"] = "start",
     level: float = 0.95,
     lowest: float = 1e-4,
     threads: ThreadsOption = None,
@@ -102,7 +101,6 @@ def calibrate(
     """
     from belated.simulation.calibration_table import CalibrationTask
 
-    parse_option("--optimism", check_choice, "optimism", optimism, ("start", "everywhere"))
     options = [*([] if preset is None else [f"preset={preset}"]), *(option or [])]
     setting: dict[str, Any] = {"stages": stages, "episodes": episodes}
     study = build_study(
@@ -200,7 +198,9 @@ def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration"
     return exit_with_message(message, code)
 
 
-def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, device: str) -> None:
+def write_table(
+    tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, device: "Device"
+) -> None:
     """Calibrate several settings, print their scales and write them to a file.
 
     Parameters
@@ -227,9 +227,7 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, de
 
     try:
         with usage_errors("--table"):
-            found = calibrate_table(
-                tasks, path=path, jobs=jobs, device=cast("Device", device), on_row=report
-            )
+            found = calibrate_table(tasks, path=path, jobs=jobs, device=device, on_row=report)
     except GpuMismatchError as error:
         exit_with_message(str(error))
     except KeyboardInterrupt:

@@ -29,6 +29,8 @@ ledger = typer.Typer(
     rich_markup_mode=None,
 )
 
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE")]
+ProblemArgument = Annotated[str, typer.Argument(metavar="PROBLEM", help="Name of the problem.")]
 ProblemOption = Annotated[
     str | None, typer.Option(help="Name of a single problem; by default all problems.")
 ]
@@ -65,47 +67,47 @@ def verify(store: StoreOption = DEFAULT_STORE, problem: ProblemOption = None) ->
 
 
 @ledger.command()
-def backup(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="New file for the backup, a SQLite ledger.")
-    ],
-    store: StoreOption = DEFAULT_STORE,
-) -> None:
+@help_from_docstring()
+def backup(file: FileArgument, store: StoreOption = DEFAULT_STORE) -> None:
     """Copy a ledger to a new SQLite file, and compare the copy with the ledger.
 
     The ledger may be in use. The backup contains all personal data of the ledger: protect it
     equally well.
 
     Example: belated ledger backup backup.db --store sqlite:///belated.db
+
+    Parameters
+    ----------
+    file
+        New file for the backup, a SQLite ledger.
     """
     with open_existing(store) as found:
         copy_existing(found, sqlite_url(file), "FILE", shown=f"{file}")
 
 
 @ledger.command()
-def restore(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Backup made by `belated ledger backup`.")
-    ],
-    store: StoreOption = DEFAULT_STORE,
-) -> None:
+@help_from_docstring()
+def restore(file: FileArgument, store: StoreOption = DEFAULT_STORE) -> None:
     """Copy a backup to a database that has no ledger yet, and compare the copy with the backup.
 
     The backup does not contain later withdrawals and revocations of tokens: repeat them before you
     start the service.
 
     Example: belated ledger restore backup.db --store sqlite:///belated.db
+
+    Parameters
+    ----------
+    file
+        Backup made by `belated ledger backup`.
     """
     with open_existing(sqlite_url(file), "FILE") as found:
         copy_existing(found, store, "--store")
 
 
 @ledger.command()
+@help_from_docstring()
 def copy(
-    source: Annotated[str, typer.Option("--from", help="Address of the ledger to copy.")],
-    target: Annotated[
-        str, typer.Option("--to", help="Address of a database that has no ledger yet.")
-    ],
+    source: Annotated[str, typer.Option("--from")], target: Annotated[str, typer.Option("--to")]
 ) -> None:
     """Copy a ledger to another database, and compare the copy with the ledger.
 
@@ -113,12 +115,16 @@ def copy(
     not contain requests that arrive during copying.
 
     Example: belated ledger copy --from sqlite:///belated.db --to postgresql://user@host/database
+
+    Parameters
+    ----------
+    source
+        Address of the ledger to copy.
+    target
+        Address of a database that has no ledger yet.
     """
     with open_existing(source, "--from") as found:
         copy_existing(found, target, "--to")
-
-
-ProblemArgument = Annotated[str, typer.Argument(metavar="PROBLEM", help="Name of the problem.")]
 
 
 @ledger.command()
@@ -142,7 +148,7 @@ def unarchive(problem: ProblemArgument, store: StoreOption = DEFAULT_STORE) -> N
 @ledger.command()
 @help_from_docstring()
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE")],
+    file: FileArgument,
     format: Literal["ndjson", "parquet"] | None = None,
     store: StoreOption = DEFAULT_STORE,
     problem: ProblemOption = None,

@@ -1,11 +1,10 @@
 """`belated reproduce`: run a paper's experiments, draw its figures and test its claims."""
 
 from pathlib import Path
-from typing import Annotated, Final, cast
+from typing import Annotated, Literal
 
 import typer
 
-from belated.check import check_choice
 from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import require_packages
 from belated.cli.support.options import (
@@ -13,23 +12,14 @@ from belated.cli.support.options import (
     SchedulerOption,
     ShardOption,
     ThreadsOption,
-    parse_option,
 )
-
-CHOICES: Final = {
-    "paper": ("howson2021",),
-    "--preset": ("quick", "paper"),
-    "--variant": ("figures", "calibrated", "calibrated-with-delay", "literal"),
-}
-"""Map from the argument `paper`, and from the options --preset (size of the reproduction) and
---variant (constants of the base), to their allowed values."""
 
 
 @help_from_docstring()
 def reproduce(
-    paper: Annotated[str, typer.Argument()] = "howson2021",
-    preset: str = "quick",
-    variant: str = "figures",
+    paper: Annotated[Literal["howson2021"], typer.Argument()] = "howson2021",
+    preset: Literal["quick", "paper"] = "quick",
+    variant: Literal["figures", "calibrated", "calibrated-with-delay", "literal"] = "figures",
     out: Path | None = None,
     seeds: Annotated[int | None, typer.Option(min=1)] = None,
     threads: ThreadsOption = None,
@@ -69,13 +59,11 @@ def reproduce(
 
     from belated.cli.figures import write_paper
     from belated.cli.sweep import run_cells
-    from belated.papers.howson2021.grid import PRESETS, Variant, cells
+    from belated.papers.howson2021.grid import PRESETS, cells
     from belated.papers.howson2021.measurements import Measurements, count_runs
     from belated.progress import Progress
     from belated.sweep.store import Store
 
-    for name, value in zip(CHOICES, (paper, preset, variant), strict=True):
-        parse_option(name, check_choice, name.lstrip("-"), value, CHOICES[name])
     chosen = PRESETS[preset]
     command = f"belated reproduce {paper} --preset {preset} --variant {variant}"
     if seeds is not None:
@@ -83,7 +71,7 @@ def reproduce(
         command += f" --seeds {seeds}"
     store = Store(out or Path("out") / f"{paper}-{variant}-{preset}")
     facts = {"paper": paper, "variant": variant, "command": command}
-    grid = cells(chosen, cast(Variant, variant))
+    grid = cells(chosen, variant)
     outcome = run_cells(
         grid, store, facts, shard, threads=threads, scheduler=scheduler, device=device
     )

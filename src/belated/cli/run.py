@@ -3,9 +3,9 @@
 import json
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -23,7 +23,7 @@ from belated.cli.support.options import (
     takes_simulation_options,
 )
 from belated.cli.support.output import prepare_figure_path, prepare_folder, print_table
-from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize
+from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize, summary_row
 from belated.options import SimulationOptions
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def run(
     option: BaseOptionsOption = None,
     episodes: EpisodesOption = 10_000,
     seeds: Annotated[int, typer.Option(min=1)] = 10,
-    rewards: str = "known",
+    rewards: Literal["known", "unknown"] = "known",
     threads: ThreadsOption = None,
     figure: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     report: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
@@ -234,12 +234,12 @@ def print_summaries(
             "world": cell.world,
             "episodes": cell.episodes,
             "stages": cell.stages,
-            "settings": [asdict(summary) for summary in summaries.values()],
+            "settings": list(summaries.values()),
         }
         typer.echo(json.dumps(document, indent=1))
         return
     typer.echo(comparison.heading)
-    rows = [[name, *summary.row()] for name, summary in summaries.items()]
+    rows = [[name, *summary_row(summary)] for name, summary in summaries.items()]
     print_table([comparison.column, *COLUMNS], rows, numbers=range(1, 1 + len(COLUMNS)))
     if note := note_of(summaries):
         typer.echo(note)
@@ -247,7 +247,7 @@ def print_summaries(
 
 def note_of(summaries: Mapping[str, Summary]) -> str:
     """Return a note that names the bases in `summaries` that are not designed to be optimistic."""
-    return optimism_note(one.base for one in summaries.values() if one.optimism_held is None)
+    return optimism_note(one["base"] for one in summaries.values() if one["optimism_held"] is None)
 
 
 def write_run_report(
@@ -282,7 +282,7 @@ def write_run_report(
         "maximum number of episodes in flight, and ψ its bound with high probability (Howson, "
         f"Pike-Burke and Filippi 2023, Lemma 1). {note_of(summaries)}".rstrip(),
         [comparison.column, *(title.replace("\n", " ") for title in COLUMNS)],
-        [[name, *summary.row()] for name, summary in summaries.items()],
+        [[name, *summary_row(summary)] for name, summary in summaries.items()],
     )
     return write_report(
         path,

@@ -83,7 +83,7 @@ def list_tokens(store: StoreOption = DEFAULT_STORE) -> None:
     """List the tokens, without their secrets."""
     rows = []
     with open_existing(store) as ledger:
-        names = {problem.id: problem.name for problem in ledger.problems()}
+        names = ledger.names()
         for entry in ledger.tokens.all():
             name = "all" if entry.problem is None else names[entry.problem]
             times = (entry.created, entry.used, entry.expires, entry.revoked)

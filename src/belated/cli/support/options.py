@@ -3,14 +3,13 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
-from belated.check import check_choice
 from belated.cli.support.errors import usage_errors
 from belated.names import parse_value
-from belated.options import CHOICES, SimulationOptions, extend_signature
+from belated.options import SimulationOptions, extend_signature
 
 if TYPE_CHECKING:
     from belated.sweep.study import Study
@@ -63,7 +62,7 @@ ShardOption = Annotated[
 ]
 
 DeviceOption = Annotated[
-    str,
+    Literal["cpu", "gpu"],
     typer.Option(
         help="'cpu', or 'gpu' to run on an NVIDIA GPU what it supports. Does not affect results."
     ),
@@ -80,7 +79,7 @@ def takes_simulation_options(command: Command) -> Command:
             option.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=option.default,
-            annotation=Annotated[str, typer.Option(help=option.metadata["help"])],
+            annotation=Annotated[option.type, typer.Option(help=option.metadata["help"])],
         )
         for option in fields(SimulationOptions)
     ]
@@ -108,22 +107,17 @@ def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:
         return parse(*values)
 
 
-def format_value(value: object) -> str:
-    """Return `value` as text from which `parse_value` restores the same value.
-
-    >>> format_value(True), format_value(0.1), format_value("two_term")
-    ('true', '0.1', 'two_term')
-    """
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 def format_options(options: Mapping[str, object]) -> list[str]:
     """Return the texts "key=value" of `options`, from which `parse_value` restores the values.
 
     >>> format_options({"monotone": True, "scale": 0.1})
     ['monotone=true', 'scale=0.1']
     """
-    return [f"{key}={format_value(value)}" for key, value in options.items()]
+    words = {True: "true", False: "false"}
+    return [
+        f"{key}={words[value] if isinstance(value, bool) else value}"
+        for key, value in options.items()
+    ]
 
 
 def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, BaseOptions]:
@@ -174,9 +168,6 @@ def build_study(bases: Sequence[str], options: Sequence[str], **keys: Any) -> "S
     """
     from belated.sweep.study import Study, StudyError
 
-    for name in (name for name in keys if name in CHOICES):
-        with usage_errors(f"--{name.replace('_', '-')}"):
-            check_choice(name, keys[name], CHOICES[name])
     with usage_errors("--option"):
         given = parse_base_options(options, bases)
     sections = [{"name": text, "label": text, **own} for text, own in given.items()]

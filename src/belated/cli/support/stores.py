@@ -69,6 +69,7 @@ def open_existing(store: str, option: str = "--store") -> "Iterator[ExistingLedg
     If it cannot be opened, or if the database fails in the block, exit with an error message.
     `option` is the name of the option with the address, for this message.
     """
+    import belated.ledger  # noqa: F401  raises ImportError with advice
     from belated.cli.support.existing_ledger import open_existing_ledger
 
     with database_errors():
