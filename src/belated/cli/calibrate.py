@@ -29,7 +29,6 @@ from belated.options import Stages
 if TYPE_CHECKING:
     from belated.simulation.calibrate import Calibration, Trial
     from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
-    from belated.simulation.many import Device
     from belated.sweep.study import BaseEntry, Study
 
 FIRST_SEED: Final = 1_000_000
@@ -102,28 +101,15 @@ def calibrate(
     from belated.simulation.calibration_table import CalibrationTask
 
     options = [*([] if preset is None else [f"preset={preset}"]), *(option or [])]
+    laws = delay or ["constant:0"]
     setting: dict[str, Any] = {"stages": stages, "episodes": episodes}
     study = build_study(
-        base,
-        options,
-        worlds=world,
-        updaters=[updater],
-        delays=delay or ["constant:0"],
-        seeds=seeds,
-        **setting,
+        base, options, worlds=world, updaters=[updater], delays=laws, seeds=seeds, **setting
     )
     search: dict[str, Any] = {"optimism": optimism, "level": level, "lowest": lowest}
+    search |= {"updater": updater, "first_seed": first_seed, "runs": seeds, **setting}
     tasks = [
-        CalibrationTask(
-            world=one_world,
-            base=base_text(entry),
-            updater=updater,
-            delay=law,
-            first_seed=first_seed,
-            runs=seeds,
-            **setting,
-            **search,
-        )
+        CalibrationTask(world=one_world, base=base_text(entry), delay=law, **search)
         for one_world, entry, law in product(study.worlds, study.bases, study.delays)
     ]
     if table is not None:
@@ -198,9 +184,7 @@ def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration"
     return exit_with_message(message, code)
 
 
-def write_table(
-    tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, device: "Device"
-) -> None:
+def write_table(tasks: "Sequence[CalibrationTask]", path: Path, **options: Any) -> None:
     """Calibrate several settings, print their scales and write them to a file.
 
     Parameters
@@ -209,11 +193,8 @@ def write_table(
         Settings to calibrate.
     path : Path
         File with the calibrated scales, new or existing.
-    jobs : int
-        Number of processes.
-    device : str
-        "cpu", or "gpu" to calibrate on a GPU what it supports; exit with a message if it is
-        neither.
+    **options
+        Further arguments of `calibrate_table`: jobs and device.
     """
     from belated.simulation.calibration_table import calibrate_table
     from belated.simulation.gpu import GpuMismatchError
@@ -227,7 +208,7 @@ def write_table(
 
     try:
         with usage_errors("--table"):
-            found = calibrate_table(tasks, path=path, jobs=jobs, device=device, on_row=report)
+            found = calibrate_table(tasks, path=path, on_row=report, **options)
     except GpuMismatchError as error:
         exit_with_message(str(error))
     except KeyboardInterrupt:

@@ -106,14 +106,7 @@ def demo(
         typer.echo(f"Everything is stored in {hide_password(store)}.")
 
 
-def run_clinic(
-    url: str,
-    schedule: "FeedbackSchedule",
-    *,
-    rate: float,
-    episodes: int | None,
-    stop: threading.Event,
-) -> None:
+def run_clinic(url: str, schedule: "FeedbackSchedule", *, rate: float, **how: Any) -> None:
     """Simulate the clinic as a client of the service, and print progress and a summary.
 
     Exit with a message if the service reports an error.
@@ -126,10 +119,8 @@ def run_clinic(
         Times at which the outcomes are sent.
     rate : float
         Maximum number of patients per second.
-    episodes : int or None
-        Number of patients; None for no limit.
-    stop : threading.Event
-        Event that ends the simulation when set.
+    **how
+        Further arguments of `ClinicSimulation.run`: episodes and stop.
     """
     from belated.client import Client, ServiceError
     from belated.demo.clinic import PROBLEM
@@ -144,7 +135,7 @@ def run_clinic(
         statistics = clinic.statistics
         print_introduction(url, schedule, rate=rate, best=statistics.best)
         line = StatusLine(HEADER, lambda seconds: statistics.line(seconds, client.status(NAME)))
-        clinic.run(rate=rate, episodes=episodes, stop=stop, after_each=line.update)
+        clinic.run(rate=rate, after_each=line.update, **how)
         line.close()
         status = wait_until_settled(client, (before["observed"] or 0) + statistics.back)
     except ServiceError as error:

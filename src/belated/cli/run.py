@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -49,7 +49,7 @@ def run(
     figure: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     report: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     as_json: JsonOption = False,
-    **choices: str,
+    **choices: Any,
 ) -> None:
     """Compare learners in one world.
 
@@ -75,15 +75,9 @@ def run(
         Write an HTML report to this file.
     """
     choices["rewards"] = rewards
+    choices |= {"updaters": updater or ["active"], "delays": delay or ["constant:0"]}
     study = build_study(
-        base,
-        option or [],
-        worlds=[world],
-        updaters=updater or ["active"],
-        delays=delay or ["constant:0"],
-        episodes=episodes,
-        seeds=seeds,
-        **choices,
+        base, option or [], worlds=[world], episodes=episodes, seeds=seeds, **choices
     )
     command = format_command(context, omit=("threads", "figure", "report", "as_json"))
     comparison = Comparison.of(study, command)

@@ -121,8 +121,6 @@ def sqlite_url(path: Path) -> str:
     >>> sqlite_url(Path("ledgers/may?.db"))
     'sqlite:///ledgers/may%3F.db'
     """
-    import sqlalchemy as sa
+    from belated.ledger.store import parse_url
 
-    import belated.ledger  # noqa: F401  raises ImportError with advice
-
-    return sa.URL.create("sqlite", database=str(path)).render_as_string()
+    return parse_url("sqlite://").set(database=str(path)).render_as_string()
