@@ -12,7 +12,7 @@ from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import JsonOption
 
 if TYPE_CHECKING:
-    from belated.survival.lateness import Lateness
+    from belated.survival.records import DelayRecords
 
 FORMATS: Final = (".csv", ".json", ".ndjson", ".jsonl", ".parquet")
 """Suffixes of the names of files that can be read."""
@@ -57,16 +57,16 @@ def lateness(
     with usage_errors("FILE"):
         rows = read_rows(file)
         if rows and {"seq", "kind"} <= rows[0].keys():
-            found = measure_events(rows, problem=problem, now=now)
+            found = measure(event_records(rows, problem=problem, now=now))
         else:
             found = measure(rows, groups=by, unit="episodes" if episodes else None, now=now)
     typer.echo(json.dumps(found.facts(), indent=2, allow_nan=False) if as_json else str(found))
 
 
-def measure_events(
+def event_records(
     rows: list[dict[str, Any]], *, problem: str | None, now: str | None
-) -> "Lateness":
-    """Return the lateness of the episodes in exported events.
+) -> "DelayRecords":
+    """Return the delays of the episodes in exported events.
 
     Parameters
     ----------
@@ -79,11 +79,10 @@ def measure_events(
 
     Returns
     -------
-    Lateness
-        Estimates and tests.
+    DelayRecords
+        The delays.
     """
     from belated.online.delay_records import delay_records
-    from belated.survival.lateness import lateness as measure
 
     names = sorted({row["problem"] for row in rows if "problem" in row})
     if problem is not None or len(names) > 1:
@@ -91,7 +90,7 @@ def measure_events(
             listed = ", ".join(names) or "none"
             raise ValueError(f"--problem must be one of the problems in the file, {listed}.")
         rows = [row for row in rows if row["problem"] == problem]
-    return measure(delay_records(rows, now=now))
+    return delay_records(rows, now=now)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:
