@@ -13,16 +13,7 @@ import typer
 
 from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, usage_errors
-from belated.cli.support.options import (
-    BaseOptionsOption,
-    BasesOption,
-    DelaysOption,
-    DeviceOption,
-    EpisodesOption,
-    ThreadsOption,
-    build_study,
-    format_options,
-)
+from belated.cli.support.options import Count, OptionalCount, build_study, format_options
 from belated.cli.support.output import print_table
 from belated.options import Stages
 
@@ -42,22 +33,22 @@ COLUMNS: Final = ("Optimism held", "95% interval", "Mean final regret")
 @help_from_docstring()
 def calibrate(
     world: list[str],
-    base: BasesOption,
+    base: list[str],
     preset: str | None = None,
-    option: BaseOptionsOption = None,
+    option: list[str] | None = None,
     updater: str = "active",
-    delay: DelaysOption = None,
+    delay: list[str] | None = None,
     stages: Stages = "each",
-    episodes: EpisodesOption = 10_000,
-    seeds: Annotated[int, typer.Option(min=1)] = 40,
+    episodes: Count = 10_000,
+    seeds: Count = 40,
     first_seed: Annotated[int, typer.Option(min=0)] = FIRST_SEED,
     optimism: Literal["start", "everywhere"] = "start",
     level: float = 0.95,
     lowest: float = 1e-4,
-    threads: ThreadsOption = None,
+    threads: OptionalCount = None,
     table: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
-    jobs: Annotated[int, typer.Option(min=1)] = 1,
-    device: DeviceOption = "cpu",
+    jobs: Count = 1,
+    device: Literal["cpu", "gpu"] = "cpu",
     write: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
 ) -> None:
     """Find the smallest scale at which optimism holds.

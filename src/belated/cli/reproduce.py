@@ -7,12 +7,7 @@ import typer
 
 from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import require_packages
-from belated.cli.support.options import (
-    DeviceOption,
-    SchedulerOption,
-    ShardOption,
-    ThreadsOption,
-)
+from belated.cli.support.options import OptionalCount
 
 
 @help_from_docstring()
@@ -21,11 +16,11 @@ def reproduce(
     preset: Literal["quick", "paper"] = "quick",
     variant: Literal["figures", "calibrated", "calibrated-with-delay", "literal"] = "figures",
     out: Path | None = None,
-    seeds: Annotated[int | None, typer.Option(min=1)] = None,
-    threads: ThreadsOption = None,
-    scheduler: SchedulerOption = None,
-    device: DeviceOption = "cpu",
-    shard: ShardOption = None,
+    seeds: OptionalCount = None,
+    threads: OptionalCount = None,
+    scheduler: str | None = None,
+    device: Literal["cpu", "gpu"] = "cpu",
+    shard: str | None = None,
 ) -> None:
     """Reproduce a paper's experiments, figures and claims.
 

@@ -3,19 +3,13 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
-from belated.cli.support.options import (
-    DeviceOption,
-    SchedulerOption,
-    ShardOption,
-    ThreadsOption,
-    parse_option,
-)
+from belated.cli.support.options import OptionalCount, parse_option
 from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:
@@ -30,10 +24,10 @@ STUDY_HELP = f"Study file (TOML), or the name of a packaged study: {', '.join(st
 def sweep(
     study: Annotated[Path, typer.Argument(help=STUDY_HELP)],
     out: Path | None = None,
-    threads: ThreadsOption = None,
-    scheduler: SchedulerOption = None,
-    device: DeviceOption = "cpu",
-    shard: ShardOption = None,
+    threads: OptionalCount = None,
+    scheduler: str | None = None,
+    device: Literal["cpu", "gpu"] = "cpu",
+    shard: str | None = None,
 ) -> None:
     """Run all settings and seeds of a study.
 

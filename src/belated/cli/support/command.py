@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, TypeVar, get_origin
 
 import typer
 
+from belated.cli.support.options import SharedOptions
+
 Command = TypeVar("Command", bound=Callable[..., None])
 
 SECTION: Final = re.compile(r"\n\nParameters\n-+\n")
@@ -20,8 +22,8 @@ ENTRY: Final = re.compile(r"^(\w+)(?: : .*)?\n((?: .*\n?)+)", re.MULTILINE)
 def help_from_docstring(*, envvar_prefix: str = "") -> Callable[[Command], Command]:
     """Return a decorator that gives the options of a command their help texts.
 
-    The texts are those of the section "Parameters" of its docstring. The text before this section
-    is the help text of the command itself. Parameters without an entry, such as shared options,
+    The texts are those of the section "Parameters" of its docstring, or else of `SharedOptions`.
+    The text before this section is the help text of the command itself. Parameters without an entry
     keep their declaration.
 
     Parameters
@@ -47,7 +49,9 @@ def help_from_docstring(*, envvar_prefix: str = "") -> Callable[[Command], Comma
 
     def decorate(command: Command) -> Command:
         text, section = SECTION.split(inspect.getdoc(command) or "")
-        helps = {name: " ".join(entry.split()) for name, entry in ENTRY.findall(section)}
+        shared = inspect.getdoc(SharedOptions) or ""
+        entries = ENTRY.findall(f"{SECTION.split(shared)[1]}\n{section}")  # own entries come last
+        helps = {name: " ".join(entry.split()) for name, entry in entries}
         signature = inspect.signature(command)
         parameters = [
             describe(parameter, helps[name]) if name in helps else parameter

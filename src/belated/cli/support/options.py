@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -20,53 +20,38 @@ Command = TypeVar("Command", bound=Callable[..., None])
 BaseOptions = dict[str, Any]
 """Map from the name of each option of a base to its value, such as {"scale": 0.1}."""
 
-BasesOption = Annotated[
-    list[str],
-    typer.Option(
-        help="Base: ucrl2, ucrl2:scale=0.1, or module:name for your own. May be repeated."
-    ),
-]
-BaseOptionsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option", help="key=value for all bases, BASE.key=value for one. May be repeated."
-    ),
-]
-DelaysOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Delay law such as geometric:100 (default constant:0), weekly:7:geometric:100 or "
-        "by_action:0=constant:5,1=geometric:100; see the page on delays. May be repeated."
-    ),
-]
-EpisodesOption = Annotated[int, typer.Option(help="Number of episodes in each run.", min=1)]
-ThreadsOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of runs computed at the same time; by default the number of processors. "
-        "Does not affect results.",
-        min=1,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
-]
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Compute only part I of N, written I/N, for example in an array of jobs. All parts "
-        "may write to the same folder."
-    ),
-]
+Count = Annotated[int, typer.Option(min=1)]
+OptionalCount = Annotated[int | None, typer.Option(min=1)]
+JsonOption = Annotated[bool, typer.Option("--json")]
 
-DeviceOption = Annotated[
-    Literal["cpu", "gpu"],
-    typer.Option(
-        help="'cpu', or 'gpu' to run on an NVIDIA GPU what it supports. Does not affect results."
-    ),
-]
+
+class SharedOptions:
+    """Help texts of the options that several commands have.
+
+    Parameters
+    ----------
+    base
+        Base: ucrl2, ucrl2:scale=0.1, or module:name for your own. May be repeated.
+    option
+        key=value for all bases, BASE.key=value for one. May be repeated.
+    delay
+        Delay law such as geometric:100 (default constant:0), weekly:7:geometric:100 or
+        by_action:0=constant:5,1=geometric:100; see the page on delays. May be repeated.
+    episodes
+        Number of episodes in each run.
+    threads
+        Number of runs computed at the same time; by default the number of processors. Does not
+        affect results.
+    as_json
+        Print one JSON object.
+    scheduler
+        'local:N' for N processes, or the address of a Dask scheduler.
+    shard
+        Compute only part I of N, written I/N, for example in an array of jobs. All parts may write
+        to the same folder.
+    device
+        'cpu', or 'gpu' to run on an NVIDIA GPU what it supports. Does not affect results.
+    """
 
 
 def takes_simulation_options(command: Command) -> Command:
