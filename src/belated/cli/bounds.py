@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from belated.check import check_integer
-from belated.cli.support.command import help_from_docstring
-from belated.cli.support.options import JsonOption, parse_option
+from belated.cli.support.options import JsonOption, help_from_docstring, parse_option
 from belated.cli.support.output import print_table
 
 if TYPE_CHECKING:

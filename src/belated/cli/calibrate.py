@@ -11,9 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, usage_errors
-from belated.cli.support.options import Count, OptionalCount, build_study, format_options
+from belated.cli.support.options import (
+    Count,
+    OptionalCount,
+    build_study,
+    format_options,
+    help_from_docstring,
+)
 from belated.cli.support.output import print_table
 from belated.options import Stages
 

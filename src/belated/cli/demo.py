@@ -18,8 +18,8 @@ from belated.cli.serve import (
     open_listener,
     stop_signals,
 )
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, usage_errors
+from belated.cli.support.options import help_from_docstring
 from belated.cli.support.stores import hide_password, open_ledger
 
 if TYPE_CHECKING:

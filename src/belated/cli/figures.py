@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import (
     exit_with_message,
     os_error_reason,
     require_packages,
     usage_errors,
 )
+from belated.cli.support.options import help_from_docstring
 
 
 @help_from_docstring()

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import require_packages, usage_errors
-from belated.cli.support.options import JsonOption
+from belated.cli.support.options import JsonOption, help_from_docstring
 
 if TYPE_CHECKING:
     from belated.survival.records import DelayRecords

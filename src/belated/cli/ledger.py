@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import usage_errors
+from belated.cli.support.options import help_from_docstring
 from belated.cli.support.stores import (
     DEFAULT_STORE,
     StoreOption,

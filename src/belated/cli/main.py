@@ -22,8 +22,8 @@ from belated.cli.ledger import ledger
 from belated.cli.reproduce import reproduce
 from belated.cli.run import run
 from belated.cli.serve import serve
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message
+from belated.cli.support.options import help_from_docstring
 from belated.cli.sweep import sweep
 from belated.cli.token import token
 from belated.cli.worlds import show, worlds

@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import require_packages
-from belated.cli.support.options import OptionalCount
+from belated.cli.support.options import OptionalCount, help_from_docstring
 
 
 @help_from_docstring()

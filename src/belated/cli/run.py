@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
     Count,
@@ -17,6 +16,7 @@ from belated.cli.support.options import (
     OptionalCount,
     build_study,
     format_base,
+    help_from_docstring,
     takes_simulation_options,
 )
 from belated.cli.support.output import prepare_figure_path, prepare_folder, print_table

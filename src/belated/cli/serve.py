@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
+from belated.cli.support.options import help_from_docstring
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
-from belated.cli.support.options import OptionalCount, parse_option
+from belated.cli.support.options import OptionalCount, help_from_docstring, parse_option
 from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import database_errors, usage_errors
-from belated.cli.support.options import parse_option
+from belated.cli.support.options import help_from_docstring, parse_option
 from belated.cli.support.output import print_table
 from belated.cli.support.stores import (
     DEFAULT_STORE,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from belated.cli.support.command import help_from_docstring
 from belated.cli.support.errors import require_packages, usage_errors
+from belated.cli.support.options import help_from_docstring
 from belated.cli.support.output import prepare_figure_path, print_table
 
 if TYPE_CHECKING:
