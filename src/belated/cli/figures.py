@@ -16,9 +16,7 @@ from belated.cli.support.options import help_from_docstring
 
 
 @help_from_docstring()
-def figures(
-    folder: Annotated[Path, typer.Argument()],
-) -> None:
+def figures(folder: Annotated[Path, typer.Argument()]) -> None:
     """Draw the figures of a results folder.
 
     The stored results are used; nothing is simulated. For a reproduced paper, this command writes
