@@ -24,24 +24,6 @@ def call(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
-def test_the_tables_have_the_orders_and_the_bounds_of_each_base():
-    lines = [" ".join(line.split()) for line in call(*ASKED, "--alpha", 2.5).stdout.splitlines()]
-    orders, bounds = (
-        lines[lines.index(f"{kind} leading delay total") :] for kind in ("Orders", "Bounds")
-    )
-    for numbers in theory.table_1(SHAPE, **LATE, alpha=2.5):
-        base = numbers.base
-        active = theory.theorem_1(base, SHAPE, **LATE)
-        lazy = theory.theorem_2(base, SHAPE, **LATE, alpha=2.5)
-        for updating, order, bound in (
-            ("active", numbers.active, active),
-            ("lazy, alpha 2.5", numbers.lazy, lazy),
-        ):
-            row = f"{base} {updating}"
-            assert f"{row} {order.leading:.2g} {order.delay:.2g} {order.total:.2g}" in orders
-            assert f"{row} {bound.leading:.2g} {bound.delay:.2g} {bound.total:.2g}*" in bounds
-
-
 def test_the_answer_is_said_in_sentences():
     text = call(*ASKED).stdout
     assert "At most 412 episodes are missing at a time, with probability 99% (psi)." in text
