@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
 
-SECTION: Final = re.compile(r"\n\nParameters\n-+\n")
-"""Regular expression for the heading of the section of a docstring with the parameters."""
+HEADING: Final = "\n\nParameters\n----------\n"
+"""Heading of the section of a docstring with the parameters."""
 
 ENTRY: Final = re.compile(r"^(\w+)(?: : .*)?\n((?: .*\n?)+)", re.MULTILINE)
 """Regular expression for the name and the text of a parameter in this section."""
@@ -91,9 +91,9 @@ def help_from_docstring(*, envvar_prefix: str = "") -> Callable[[Command], Comma
         return parameter.replace(annotation=Annotated[kind, info])
 
     def decorate(command: Command) -> Command:
-        text, section = SECTION.split(inspect.getdoc(command) or "")
-        shared = inspect.getdoc(SharedOptions) or ""
-        entries = ENTRY.findall(f"{SECTION.split(shared)[1]}\n{section}")  # own entries come last
+        shared, text = inspect.getdoc(SharedOptions) or "", inspect.getdoc(command) or ""
+        text, _, own = text.partition(HEADING)
+        entries = ENTRY.findall(f"{shared.partition(HEADING)[2]}\n{own}")  # own entries take effect
         helps = {name: " ".join(entry.split()) for name, entry in entries}
         signature = inspect.signature(command)
         parameters = [
