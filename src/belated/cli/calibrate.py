@@ -242,11 +242,10 @@ def format_toml(keys: Mapping[str, Any]) -> str:
 def format_advice(task: "CalibrationTask", section: Mapping[str, Any]) -> str:
     """Return advice on using the scale in `section`: a command, and a section of a study file."""
     options = {**section}
-    given = {"world": task.world, "base": options.pop("name"), "updater": task.updater}
-    given |= {"delay": task.delay, "stages": task.stages, "episodes": task.episodes}
-    words = ["belated", "run"]
-    words += [word for name, value in given.items() for word in (f"--{name}", str(value))]
+    words = ["belated", "run", "--world", task.world, "--base", options.pop("name")]
     words += [word for text in format_options(options) for word in ("--option", text)]
+    words += ["--updater", task.updater, "--delay", task.delay, "--stages", task.stages]
+    words += ["--episodes", str(task.episodes)]
     listed = indent(f"[[bases]]\n{format_toml(section)}".rstrip(), "  ")
     return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{listed}"
 

@@ -80,11 +80,11 @@ def help_from_docstring(*, envvar_prefix: str = "") -> Callable[[Command], Comma
         Decorator.
     """
 
-    def describe(parameter: inspect.Parameter, help: str) -> inspect.Parameter:
+    def describe(parameter: inspect.Parameter, help: str | None) -> inspect.Parameter:
         declared: Any = parameter.annotation
         is_declared = get_origin(declared) is Annotated
         info = copy(declared.__metadata__[0]) if is_declared else typer.Option()
-        info.help = help
+        info.help = help or info.help
         if envvar_prefix:
             info.envvar = envvar_prefix + parameter.name.upper()
         kind = declared.__origin__ if is_declared else declared
@@ -97,7 +97,7 @@ def help_from_docstring(*, envvar_prefix: str = "") -> Callable[[Command], Comma
         helps = {name: " ".join(entry.split()) for name, entry in entries}
         signature = inspect.signature(command)
         parameters = [
-            describe(parameter, helps[name]) if name in helps else parameter
+            describe(parameter, helps.get(name)) if name in helps or envvar_prefix else parameter
             for name, parameter in signature.parameters.items()
         ]
         command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
