@@ -187,8 +187,8 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
 def build_study(bases: Sequence[str], options: Sequence[str], **keys: Any) -> "Study":
     """Return a study, whose keys are given by options of a command.
 
-    The label of each base is its text. Exit with a usage error that names the option if a value is
-    invalid.
+    The label of each base is its text, whose options take precedence over --option. Exit with a
+    usage error that names the option if a value is invalid, or if an --option has no effect.
 
     Parameters
     ----------
@@ -204,11 +204,17 @@ def build_study(bases: Sequence[str], options: Sequence[str], **keys: Any) -> "S
     Study
         The study.
     """
+    from belated.learner.bases import BASE_NAMES
     from belated.sweep.study import Study, StudyError
 
     with usage_errors("--option"):
         given = parse_base_options(options, bases)
-    sections = [{"name": text, "label": text, **own} for text, own in given.items()]
+    inline = {text: parse_option("--base", BASE_NAMES.find, text).options for text in given}
+    used = {key for text, own in given.items() for key in own if key not in inline[text]}
+    sections = []
+    for text, own in given.items():
+        kept = {key: own[key] for key in own if key not in inline[text] or key not in used}
+        sections.append({"name": text, "label": text, **kept})
     try:
         return Study(name="belated", bases=sections, **keys)  # type: ignore[arg-type]
     except StudyError as error:
