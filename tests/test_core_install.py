@@ -117,7 +117,7 @@ COMMANDS = {
     "pip install 'belated[report]'.",
     "show chain-3 --plot a": "--plot needs matplotlib: pip install 'belated[figures]'.",
     "serve": "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'.",
-    "demo": SERVICE,
+    "demo": "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'.",
     "token create --scope admin": SERVICE,
     "token list": "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'.",
     "ledger verify": "belated.ledger needs SQLAlchemy and alembic: pip install 'belated[service]'.",

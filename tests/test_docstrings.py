@@ -59,12 +59,7 @@ def is_exempt(node: Function, path: Path) -> bool:
     """
     folder = path.relative_to(PACKAGE).parts
     if folder[0] == "cli":
-        arguments = ast.unparse(node.args)
-        return (
-            "typer.Option" in arguments
-            or "typer.Argument" in arguments
-            or (has_decorator(node, "command", "callback"))
-        )
+        return has_decorator(node, "command", "callback", "help_from_docstring")
     return folder[:2] == ("service", "routes")
 
 

@@ -48,10 +48,3 @@ def test_an_engine_compiled_before_is_not_announced(engine, capsys):
         assert again(1) == 2
     assert sum(again.stats.cache_hits.values()) == 1
     assert capsys.readouterr() == ("", "")
-
-
-def test_compiling_anything_else_is_not_announced(engine, capsys):
-    advance = engine("elsewhere").advance
-    with event.install_listener("numba:compile", CompilationNotice(ENGINE)):
-        assert advance(1) == 2
-    assert capsys.readouterr() == ("", "")

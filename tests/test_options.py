@@ -156,7 +156,8 @@ def test_an_invalid_value_is_rejected_everywhere_with_the_allowed_ones(
     flag = f"--{name.replace('_', '-')}"
     done = CliRunner().invoke(app, ["run", "--world", "chain-3", "--base", "ucrl2", flag, "x"])
     assert done.exit_code == 2
-    assert f"'{flag}': {name} must be one of " in done.stderr
+    assert f"'{flag}': " in done.stderr
+    assert "'x' is not one of " in done.stderr
 
 
 @pytest.mark.parametrize("function", [bl.simulate, bl.simulate_many])

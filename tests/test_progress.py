@@ -45,11 +45,6 @@ def test_lines_come_after_two_seconds_then_every_five_and_at_the_end(capsys):
     ]
 
 
-def test_false_is_silent_however_long_it_takes(capsys):
-    show_progress([(10.0, 100), (20.0, 200)], shown=False)
-    assert capsys.readouterr() == ("", "")
-
-
 def test_the_unit_can_be_chosen_and_more_than_the_total_counts_as_all_of_it(capsys):
     show_progress([(4.0, 2000), (64.0, 9000)], shown=None, total=8000, unit="rows")
     assert capsys.readouterr().err.splitlines() == [

@@ -62,26 +62,23 @@ class TensorBoard:
         self, folder: str | os.PathLike[str], *, make_writer: Callable[[str], Any] | None = None
     ) -> None:
         self.folder = Path(folder)
-        self._make_writer = make_writer or _default_writer()
+        if make_writer is None:
+            try:
+                from tensorboard.summary import Writer
+            except ImportError as error:
+                message = missing_extra("TensorBoard", "tensorboard", "tensorboard")
+                raise ImportError(message) from error
+            make_writer = Writer
+        self._make_writer = make_writer
         self._writers: dict[int, Any] = {}
 
     def __call__(self, run: RunSoFar) -> None:
         """Write the regret of `run`, and close the writer of its seed after the last episode."""
-        writer = self._writers.get(run.seed)
-        if writer is None:
-            writer = self._make_writer(str(self.folder / f"seed-{run.seed}"))
-            self._writers[run.seed] = writer
+        if run.seed not in self._writers:
+            self._writers[run.seed] = self._make_writer(str(self.folder / f"seed-{run.seed}"))
+        writer = self._writers[run.seed]
         writer.add_scalar("regret", run.regret, step=run.episode)
         writer.add_scalar("regret per episode", run.regret / run.episode, step=run.episode)
         writer.flush()
         if run.episode == run.episodes:
             self._writers.pop(run.seed).close()
-
-
-def _default_writer() -> Callable[[str], Any]:
-    """Return the class `tensorboard.summary.Writer`; raise ImportError if it is not installed."""
-    try:
-        from tensorboard.summary import Writer
-    except ImportError as error:
-        raise ImportError(missing_extra("TensorBoard", "tensorboard", "tensorboard")) from error
-    return Writer

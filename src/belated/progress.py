@@ -8,12 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as RichProgress
-    from rich.progress import TaskID
+from typing import Any, Final, Self, TypeVar
 
 SHOW_AFTER_S: Final = 2.0
 """Seconds from the start of a task until its progress is shown. Shorter tasks show none."""
@@ -60,16 +55,12 @@ class Progress:
         shown: bool | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.title = title
-        self.total = total
-        self.unit = unit
+        self.title, self.total, self.unit = title, total, unit
         self.done = 0
         self._clock = clock
         self._next_s = SHOW_AFTER_S if shown is None else (0.0 if shown else math.inf)
-        self._visible = False
-        self._printed = ""  # last line
-        self._bar: Bar | None = None
         self._began_s = 0.0  # last time at which no work was done
+        self._display: Lines | Bar | None = None
 
     def __enter__(self) -> Self:
         self._start = self._clock()
@@ -85,37 +76,19 @@ class Progress:
         The display is updated if enough time has passed since its last update.
         """
         self.done = done
-        seconds = self._clock() - self._start
-        left_s = self.estimate_left(
-            seconds, min(done, self.total) / max(self.total, 1) if share is None else share
-        )
-        if seconds < self._next_s:
-            return
-        if not self._visible:
-            self._visible = True
-            self._bar = _start_bar(self.title, self.total)
-        shown = min(done, self.total)
-        rate = format_rate(shown, seconds, self.unit)
-        left = f"{'-:--' if left_s is None else format_duration(left_s)} left"
-        if self._bar is not None:
-            self._next_s = seconds + self._bar.every_s
-            self._bar.update(shown, f"{rate}, {left}")
-        else:
-            self._next_s = seconds + LINE_EVERY_S
-            percent = 100 * shown // max(self.total, 1)  # rounded down: 100 % means done
-            text = f"{shown:,} of {self.total:,} {self.unit}, {percent}%, {rate}, {left}"
-            if text != self._printed:  # the same while nothing is done, such as during compilation
-                self._print(text)
-
-    def estimate_left(self, seconds: float, share: float) -> float | None:
-        """Return the remaining time in seconds, or None if too little is done for an estimate.
-
-        `seconds` is the time since the start, and `share` the share of the work that is done, in
-        [0, 1]. The work is assumed to have a constant rate.
-        """
+        shown, seconds = min(done, self.total), self._clock() - self._start
+        share = shown / max(self.total, 1) if share is None else share
         if share <= 0:
             self._began_s = seconds
-        return (seconds - self._began_s) * (1 / share - 1) if share >= MIN_SHARE else None
+        if seconds < self._next_s:
+            return
+        left = "-:--"
+        if share >= MIN_SHARE:
+            left = format_duration((seconds - self._began_s) * (1 / share - 1))
+        if self._display is None:
+            self._display = open_display(self.title, self.total, self.unit)
+        self._display.update(shown, f"{self._format_rate(shown, seconds)}, {left} left")
+        self._next_s = seconds + self._display.every_s
 
     def advance(self, units: int = 1) -> None:
         """Add `units` to the number of finished units; the display is updated as by `update`."""
@@ -127,22 +100,14 @@ class Progress:
             self.advance()
             yield item
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         seconds = self._clock() - self._start
-        rate = format_rate(self.done, seconds, self.unit)
-        if self._bar is not None:
-            self._bar.stop(min(self.done, self.total), f"{format_duration(seconds)}, {rate}")
-        elif self._visible:
-            self._print(f"{self.done:,} {self.unit} in {format_duration(seconds)}, {rate}")
+        text = f"{format_duration(seconds)}, {self._format_rate(self.done, seconds)}"
+        if self._display is not None:
+            self._display.stop(self.done, text)
 
-    def _print(self, text: str) -> None:
-        self._printed = text
-        print(f"{self.title}: {text}", file=sys.stderr, flush=True)
+    def _format_rate(self, done: int, seconds: float) -> str:
+        return f"{done / seconds if seconds > 0 else 0:,.0f} {self.unit}/s"
 
 
 def format_duration(seconds: float) -> str:
@@ -156,24 +121,40 @@ def format_duration(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{s:02}" if hours else f"{minutes}:{s:02}"
 
 
-def format_rate(done: int, seconds: float, unit: str) -> str:
-    """Return the mean rate of work as text.
+class Lines:
+    """Progress as lines on stderr.
 
     Parameters
     ----------
-    done : int
-        Number of finished units.
-    seconds : float
-        Duration of the work, in seconds; 0 gives a rate of 0.
+    title : str
+        Name of the task.
+    total : int
+        Number of units of work.
     unit : str
         Name of the units in the plural.
-
-    Returns
-    -------
-    str
-        Rate, such as "1,250 episodes/s".
     """
-    return f"{done / seconds if seconds > 0 else 0:,.0f} {unit}/s"
+
+    every_s = LINE_EVERY_S
+    """Minimum number of seconds between two updates."""
+
+    def __init__(self, title: str, total: int, unit: str) -> None:
+        self.title, self.total, self.unit = title, total, unit
+        self._last = ""
+
+    def update(self, done: int, text: str) -> None:
+        """Print the number `done` of finished units, with a `text`, unless nothing has changed."""
+        percent = 100 * done // max(self.total, 1)  # rounded down: 100 % means done
+        line = f"{done:,} of {self.total:,} {self.unit}, {percent}%, {text}"
+        if line != self._last:  # the same while nothing is done, such as during compilation
+            self._print(line)
+        self._last = line
+
+    def stop(self, done: int, text: str) -> None:
+        """Print the number `done` of finished units, with a `text`, at the end of the task."""
+        self._print(f"{done:,} {self.unit} in {text}")
+
+    def _print(self, text: str) -> None:
+        print(f"{self.title}: {text}", file=sys.stderr, flush=True)
 
 
 class Bar:
@@ -184,26 +165,37 @@ class Bar:
 
     Parameters
     ----------
-    progress : rich.progress.Progress
-        Object of the library rich that draws the bar.
-    task : TaskID
-        Id of the task in `progress` whose progress is shown.
+    title : str
+        Name of the task.
+    total : int
+        Number of units of work.
     notebook : bool
         Whether the bar is shown in a notebook.
     """
 
-    def __init__(self, progress: "RichProgress", task: "TaskID", *, notebook: bool) -> None:
-        self.progress = progress
-        self.task = task
+    def __init__(self, title: str, total: int, *, notebook: bool) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
         self.every_s = NOTEBOOK_EVERY_S if notebook else BAR_EVERY_S
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TaskProgressColumn("{task.percentage:>3.0f}%"),  # without a colour, for dark pages
+            TextColumn("{task.fields[text]}"),
+            console=Console(stderr=True, force_jupyter=False),
+            auto_refresh=False,
+            transient=True,
+        )
+        self.task = self.progress.add_task(title, total=total, text="")
         self.output: Any = None
         if notebook:
             from IPython.display import display
 
             show: Any = display  # not typed in every version
-            self.output = show(progress, display_id=True)
+            self.output = show(self.progress, display_id=True)
         else:
-            progress.start()
+            self.progress.start()
 
     def update(self, done: int, text: str) -> None:
         """Show `done` finished units, with a `text` beside the bar."""
@@ -219,29 +211,16 @@ class Bar:
             self.update(done, text)
 
 
-def _start_bar(title: str, total: int) -> Bar | None:
-    """Start a progress bar for `total` units of work, labelled `title`, and return the bar.
+def open_display(title: str, total: int, unit: str) -> Lines | Bar:
+    """Return a bar if the output is a terminal or a notebook, and otherwise lines.
 
-    Return None if the output is neither a terminal nor a notebook.
+    The parameters are those of `Lines`.
     """
     terminal = sys.stderr.isatty()
-    if not terminal and "IPython" not in sys.modules:
-        return None
-    from rich.console import Console
-    from rich.progress import BarColumn, TaskProgressColumn, TextColumn
-    from rich.progress import Progress as RichProgress
+    if terminal or "IPython" in sys.modules:
+        from rich.console import Console
 
-    notebook = Console().is_jupyter
-    if not terminal and not notebook:
-        return None
-    bar = RichProgress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn("{task.percentage:>3.0f}%"),  # without a colour, for dark pages
-        TextColumn("{task.fields[text]}"),
-        console=Console(stderr=True, force_jupyter=False),
-        auto_refresh=False,
-        transient=True,
-    )
-    task = bar.add_task(title, total=total, text="")
-    return Bar(bar, task, notebook=notebook)
+        notebook = Console().is_jupyter
+        if terminal or notebook:
+            return Bar(title, total, notebook=notebook)
+    return Lines(title, total, unit)

@@ -1,7 +1,5 @@
 import json
 import math
-import subprocess
-import sys
 
 import pytest
 import typer
@@ -24,24 +22,6 @@ TINY = ["--states", 2, "--actions", 2, "--horizon", 2, "--mean-delay", 3]
 
 def call(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-def test_the_tables_have_the_orders_and_the_bounds_of_each_base():
-    lines = [" ".join(line.split()) for line in call(*ASKED, "--alpha", 2.5).stdout.splitlines()]
-    orders, bounds = (
-        lines[lines.index(f"{kind} leading delay total") :] for kind in ("Orders", "Bounds")
-    )
-    for numbers in theory.table_1(SHAPE, **LATE, alpha=2.5):
-        base = numbers.base
-        active = theory.theorem_1(base, SHAPE, **LATE)
-        lazy = theory.theorem_2(base, SHAPE, **LATE, alpha=2.5)
-        for updating, order, bound in (
-            ("active", numbers.active, active),
-            ("lazy, alpha 2.5", numbers.lazy, lazy),
-        ):
-            row = f"{base} {updating}"
-            assert f"{row} {order.leading:.2g} {order.delay:.2g} {order.total:.2g}" in orders
-            assert f"{row} {bound.leading:.2g} {bound.delay:.2g} {bound.total:.2g}*" in bounds
 
 
 def test_the_answer_is_said_in_sentences():
@@ -93,7 +73,6 @@ def test_an_infinite_mean_delay_is_still_json():
     ("wrong", "option", "sentence"),
     [
         (["--states", 0], "--states", "states must be at least 1, got 0."),
-        (["--episodes", 0], "--episodes", "episodes must be at least 1, got 0."),
         (["--states", 10**10], "--states", "states must be at most 1,000,000,000, got 10000000000"),
         (["--mean-delay", "nan"], "--mean-delay", "mean_delay must be at least 0, got nan."),
         (["--alpha", 0.5], "--alpha", "alpha must be at least 1 (inf is active updating), got 0.5"),
@@ -106,15 +85,3 @@ def test_nonsense_leaves_with_2_and_one_sentence(wrong, option, sentence):
     assert done.stdout == ""
     assert f"Invalid value for '{option}': " in done.stderr
     assert sentence in done.stderr
-
-
-def test_the_answer_needs_no_compiler():
-    script = (
-        "import sys; sys.argv = ['bounds', *sys.argv[1:]]; import typer; "
-        "from belated.cli.bounds import bounds; app = typer.Typer(); app.command()(bounds); "
-        "app(standalone_mode=False); "
-        "print(sorted({'numba', 'scipy', 'matplotlib'} & set(sys.modules)))"
-    )
-    arguments = [sys.executable, "-c", script, *map(str, ASKED)]
-    done = subprocess.run(arguments, capture_output=True, text=True)
-    assert done.stdout.splitlines()[-1] == "[]", done.stderr

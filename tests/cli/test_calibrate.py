@@ -40,14 +40,6 @@ def test_the_table_has_every_scale_tried_and_marks_the_chosen_one(expected):
         assert row[1:] == [f"{trial.held}", "of", "10", low, "to", high, regret, *mark]
 
 
-def test_the_chosen_scale_is_said_in_a_sentence(expected):
-    done = call(*TINY, *TWO_TERM)
-    assert f"Scale {expected.scale:g} is the smallest found at which optimism holds" in done.stdout
-    assert (
-        f"at least 95% of runs: it did in {expected.held} of 10 runs (95% interval" in done.stdout
-    )
-
-
 def test_the_command_it_advises_runs_at_the_chosen_scale(expected):
     done = call(*TINY, "--base", "ucbvi-bf", "--option", "preset=two_term", "--stages", "pooled")
     line = next(line for line in done.stdout.splitlines() if line.startswith("  belated run "))
@@ -144,7 +136,7 @@ def test_a_base_that_is_never_optimistic_leaves_with_1_and_what_was_tried():
     done = call(*TINY, "--base", "threshold_base:Threshold", "--option", "needs=inf")
     assert done.exit_code == 1
     assert done.stdout.count("0 of 10") == 11
-    assert done.stderr.startswith("Optimism held in only 0 of 10 runs at scale 1024, ")
+    assert "Optimism held in only 0 of 10 runs at scale 1024, " in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -153,12 +145,8 @@ def test_a_base_that_is_never_optimistic_leaves_with_1_and_what_was_tried():
         (["--base", "ucrl2", "--preset", "x"], "'--base': base 'ucrl2' has no option 'preset'"),
         (["--base", "ucrl2", "--option", "scale=1"], "'--option': option scale must not be given"),
         (["--base", "psrl"], "base must be optimistic and have a scale, got 'psrl'"),
-        (["--base", "ucrl2:ties=random", "--option", "ties=first"], "ties is given twice"),
-        (["--base", "ucrl2", "--level", "2"], "above 0 and at most 1"),
-        (["--base", "ucrl2", "--optimism", "x"], "'--optimism': optimism must be one of 'start', "),
+        (["--base", "ucrl2", "--optimism", "x"], "'x' is not one of 'start', 'everywhere'"),
         (["--base", "ucrl2", "--lowest", "2"], "strictly between 0 and 1"),
-        (["--base", "ucrl2", "--seeds", "0"], "'--seeds'"),
-        ([], "Missing option '--base'"),
     ],
 )
 def test_wrong_usage_leaves_with_2_and_a_sentence(arguments, sentence):

@@ -161,9 +161,6 @@ def test_a_store_with_another_clinic_is_refused(store: str) -> None:
     ("words", "message"),
     [
         (["--rate", "0"], "'--rate'"),
-        (["--never", "2"], "'--never'"),
-        (["--mean-delay", "-1"], "'--mean-delay'"),
-        (["--episodes", "0"], "'--episodes'"),
         (["--seed", str(2**64)], "seed must lie in"),
         (["--store", "mysql://x"], "store must be of the kind sqlite"),
     ],

@@ -111,6 +111,11 @@ def test_a_study_is_played_summed_up_and_drawn(
     assert row.endswith("of 3 ")
     assert "4 cells run, 0 already finished" in printed
     assert f"All columns of each setting: {out / 'summary.csv'}" in printed
+    monkeypatch.setenv("COLUMNS", "40")
+    assert call(monkeypatch, "sweep", study_file(tmp_path), "--out", out) == 0
+    narrow = capsys.readouterr().out
+    assert "Mean regret" in narrow
+    assert "Optimism held" not in narrow
     rows = list(csv.DictReader((out / "summary.csv").read_text().splitlines()))
     assert [row["runs"] for row in rows] == ["3"] * 4
     assert rows[-1]["setting"] == "chain-3/ucrl2/poisson-5/lazy-10"

@@ -53,7 +53,7 @@ def test_every_option_of_serve_has_an_environment_variable(
     assert done.exit_code == 0, done.output
     [given] = calls
     assert given["store"] == str(tmp_path / "one.db")
-    assert (given["interval"], given["rate_limit"]) == (0.5, 7)
+    assert (given["interval"], given["max_requests_per_s"]) == (0.5, 7)
     assert "http://127.0.0.2:" in done.output
     command = typer.main.get_command(app).commands["serve"]  # type: ignore[attr-defined]
     names = {param.name: param.envvar for param in command.params}

@@ -81,12 +81,6 @@ def test_a_plot_is_drawn_as_pdf_and_png(tmp_path):
     assert all(file.stat().st_size > 0 for file in files)
 
 
-def test_without_plot_nothing_is_written(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert call("chain-3").exit_code == 0
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

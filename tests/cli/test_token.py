@@ -74,14 +74,3 @@ def test_a_database_that_cannot_be_opened_gets_a_sentence(tmp_path: Path) -> Non
     done = call("token", "list", "--store", f"sqlite:///{file}")
     assert done.exit_code == 1
     assert done.output == f"store sqlite:///{file} cannot be opened: file is not a database.\n"
-
-
-@pytest.mark.parametrize("command", ["list", "revoke"])
-def test_a_missing_database_gets_a_sentence_and_is_not_created(
-    tmp_path: Path, command: str
-) -> None:
-    file = tmp_path / "missing.db"
-    done = call(*COMMANDS[command], "--store", f"sqlite:///{file}")
-    assert done.exit_code == 2
-    assert "There is no file" in done.output
-    assert list(tmp_path.iterdir()) == []

@@ -7,94 +7,54 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from textwrap import indent
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from belated.check import check_choice
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
-    BaseOptionsOption,
-    BasesOption,
-    DelaysOption,
-    DeviceOption,
-    EpisodesOption,
-    StagesOption,
-    ThreadsOption,
+    Count,
+    OptionalCount,
     build_study,
-    format_value,
-    parse_bases,
-    parse_option,
+    format_options,
+    help_from_docstring,
 )
-from belated.cli.support.output import build_table, print_table
+from belated.cli.support.output import print_table
+from belated.options import Stages
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from belated.simulation.calibrate import Calibration, Trial
     from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
-    from belated.simulation.many import Device
+    from belated.sweep.study import BaseEntry, Study
 
 FIRST_SEED: Final = 1_000_000
 """Default of --first-seed. It is a copy of `simulation.calibrate.FIRST_SEED`, because that module
 is slow to import."""
 
+COLUMNS: Final = ("Optimism held", "95% interval", "Mean final regret")
+"""Headings of the columns with the result of the runs at one scale."""
 
+
+@help_from_docstring()
 def calibrate(
-    world: Annotated[
-        list[str],
-        typer.Option(
-            help="Name of the world, such as chain-30; see `belated worlds`. May be repeated."
-        ),
-    ],
-    base: BasesOption,
-    preset: Annotated[
-        str | None, typer.Option(help="Preset of the base; short for --option preset=PRESET.")
-    ] = None,
-    option: BaseOptionsOption = None,
-    updater: Annotated[
-        str, typer.Option(help="Updater: active, lazy:ALPHA, explicit or multi.")
-    ] = "active",
-    delay: DelaysOption = None,
-    stages: StagesOption = "each",
-    episodes: EpisodesOption = 10_000,
-    seeds: Annotated[int, typer.Option(help="Number of runs at each scale.", min=1)] = 40,
-    first_seed: Annotated[
-        int,
-        typer.Option(
-            help="First seed. The default is above the seeds of studies and reproductions, so "
-            "that a scale is not chosen by the runs in which it is used.",
-            min=0,
-        ),
-    ] = FIRST_SEED,
-    optimism: Annotated[
-        str,
-        typer.Option(
-            help="Where optimism must hold in every episode: 'start' (first state), or "
-            "'everywhere' (every step and state)."
-        ),
-    ] = "start",
-    level: Annotated[
-        float, typer.Option(help="Required share of runs in which optimism holds.")
-    ] = 0.95,
-    lowest: Annotated[float, typer.Option(help="Smallest scale to try.")] = 1e-4,
-    threads: ThreadsOption = None,
-    table: Annotated[
-        Path | None,
-        typer.Option(
-            help="Calibrate all combinations of worlds, bases and delays, and write the scales to "
-            "this file (JSON). Settings in the file are not calibrated again.",
-            dir_okay=False,
-        ),
-    ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="With --table, number of processes. Does not affect results.", min=1)
-    ] = 1,
-    device: DeviceOption = "cpu",
-    write: Annotated[
-        Path | None,
-        typer.Option(help="New study file with the setting and its scale.", dir_okay=False),
-    ] = None,
+    world: list[str],
+    base: list[str],
+    preset: str | None = None,
+    option: list[str] | None = None,
+    updater: str = "active",
+    delay: list[str] | None = None,
+    stages: Stages = "each",
+    episodes: Count = 10_000,
+    seeds: Count = 40,
+    first_seed: Annotated[int, typer.Option(min=0)] = FIRST_SEED,
+    optimism: Literal["start", "everywhere"] = "start",
+    level: float = 0.95,
+    lowest: float = 1e-4,
+    threads: OptionalCount = None,
+    table: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    jobs: Count = 1,
+    device: Literal["cpu", "gpu"] = "cpu",
+    write: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
 ) -> None:
     """Find the smallest scale at which optimism holds.
 
@@ -103,37 +63,50 @@ def calibrate(
     learns slowly. A scale is valid for its world and its delay.
 
     Example: belated calibrate --world chain-10 --base ucbvi-ch --delay geometric:100
+
+    Parameters
+    ----------
+    world
+        Name of the world, such as chain-30; see `belated worlds`. May be repeated.
+    preset
+        Preset of the base; short for --option preset=PRESET.
+    updater
+        Updater: active, lazy:ALPHA, explicit or multi.
+    stages
+        Counts: 'each' keeps one table per step, 'pooled' sums over steps.
+    seeds
+        Number of runs at each scale.
+    first_seed
+        First seed. The default is above the seeds of studies and reproductions, so that a scale is
+        not chosen by the runs in which it is used.
+    optimism
+        Where optimism must hold in every episode: 'start' (first state), or 'everywhere' (every
+        step and state).
+    level
+        Required share of runs in which optimism holds.
+    lowest
+        Smallest scale to try.
+    table
+        Calibrate all combinations of worlds, bases and delays, and write the scales to this file
+        (JSON). Settings in the file are not calibrated again.
+    jobs
+        With --table, number of processes. Does not affect results.
+    write
+        New study file with the setting and its scale.
     """
     from belated.simulation.calibration_table import CalibrationTask
 
-    parse_option("--optimism", check_choice, "optimism", optimism, ("start", "everywhere"))
     options = [*([] if preset is None else [f"preset={preset}"]), *(option or [])]
-    bases = parse_bases(base, options)
-    delays = delay or ["constant:0"]
-    build_study(
-        worlds=world,
-        bases=list(bases.values()),
-        updaters=[updater],
-        delays=delays,
-        episodes=episodes,
-        seeds=seeds,
-        stages=stages,
+    laws = delay or ["constant:0"]
+    setting: dict[str, Any] = {"stages": stages, "episodes": episodes}
+    study = build_study(
+        base, options, worlds=world, updaters=[updater], delays=laws, seeds=seeds, **setting
     )
+    search: dict[str, Any] = {"optimism": optimism, "level": level, "lowest": lowest}
+    search |= {"updater": updater, "first_seed": first_seed, "runs": seeds, **setting}
     tasks = [
-        CalibrationTask(
-            world=one_world,
-            base=base_text(section),
-            updater=updater,
-            delay=one_delay,
-            stages=stages,  # type: ignore[arg-type]
-            episodes=episodes,
-            optimism=optimism,  # type: ignore[arg-type]
-            level=level,
-            first_seed=first_seed,
-            runs=seeds,
-            lowest=lowest,
-        )
-        for one_world, section, one_delay in product(world, bases.values(), delays)
+        CalibrationTask(world=one_world, base=base_text(entry), delay=law, **search)
+        for one_world, entry, law in product(study.worlds, study.bases, study.delays)
     ]
     if table is not None:
         if write is not None:
@@ -152,34 +125,32 @@ def calibrate(
             if write.exists():
                 raise ValueError(f"{write} already exists; choose a new file.")
             write.parent.mkdir(parents=True, exist_ok=True)
-    found = find_scale(tasks[0], threads=threads)
-    print_table(build_trial_table(found.tried, found.scale))
+    [task], [entry] = tasks, study.bases
+    found = find_scale(task, threads=threads)
+    print_trials(found.tried, found.scale)
     typer.echo(format_result(found, level))
-    [section] = bases.values()
-    section = {**section, "scale": found.scale}
-    typer.echo(format_advice(tasks[0], section))
+    section = {"name": entry.name, **dict(entry.options), "scale": found.scale}
+    typer.echo(format_advice(task, section))
     if write is not None:
         with usage_errors("--write"):
-            write_study(write, tasks[0], section)
+            write_study(write, study, section)
 
 
-def base_text(section: Mapping[str, Any]) -> str:
-    """Return the text that names a base with its options. Exit with a usage error if it is invalid.
+def base_text(entry: "BaseEntry") -> str:
+    """Return the text that names a base of a study with its options.
 
-    `section` is a section [[bases]] of a study, without a scale.
+    Exit with a usage error if it cannot be calibrated.
     """
     from belated.learner.bases import BASE_NAMES
     from belated.simulation.calibrate import check_base
 
+    options = dict(entry.options)
     with usage_errors("--option"):
-        if "scale" in section:
+        if "scale" in options:
             raise ValueError("option scale must not be given: this command searches for it.")
-    name = str(section["name"])
-    options = {key: value for key, value in section.items() if key != "name"}
     with usage_errors("--base"):
-        check_base(BASE_NAMES.parse(name, options), name)
-    listed = ",".join(f"{key}={format_value(value)}" for key, value in options.items())
-    return f"{name}:{listed}" if listed else name
+        check_base(BASE_NAMES.parse(entry.name, options), entry.name)
+    return ":".join([entry.name, ",".join(format_options(options))] if options else [entry.name])
 
 
 def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration":
@@ -197,7 +168,7 @@ def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration"
         search = task.start_search(tried.append)
         return run_search(search, task.build_unscaled(), threads=threads)
     except CompilationError as error:
-        exit_with_message(str(error), 2)
+        code, message = 2, str(error)
     except Interrupted:
         code, message = 130, "Interrupted before a scale was found."
     except ValueError as error:
@@ -205,11 +176,11 @@ def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration"
             raise typer.BadParameter(str(error)) from None
         code, message = 1, str(error)
     if tried:
-        print_table(build_trial_table(tried))
+        print_trials(tried)
     return exit_with_message(message, code)
 
 
-def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, device: str) -> None:
+def write_table(tasks: "Sequence[CalibrationTask]", path: Path, **options: Any) -> None:
     """Calibrate several settings, print their scales and write them to a file.
 
     Parameters
@@ -218,11 +189,8 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, de
         Settings to calibrate.
     path : Path
         File with the calibrated scales, new or existing.
-    jobs : int
-        Number of processes.
-    device : str
-        "cpu", or "gpu" to calibrate on a GPU what it supports; exit with a message if it is
-        neither.
+    **options
+        Further arguments of `calibrate_table`: jobs and device.
     """
     from belated.simulation.calibration_table import calibrate_table
     from belated.simulation.gpu import GpuMismatchError
@@ -230,106 +198,80 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, *, jobs: int, de
     started = time.perf_counter()
 
     def report(row: "CalibratedScale") -> None:
-        scale = "none" if row.scale is None else f"{row.scale:g}"
-        typer.echo(
-            f"{time.perf_counter() - started:8.1f} s  {row.world}  {row.base}  {row.delay}: scale "
-            f"{scale}, {row.held} of {row.runs} runs"
-        )
+        seconds, scale = time.perf_counter() - started, format_scale(row.scale)
+        setting = f"{row.world}  {row.base}  {row.delay}"
+        typer.echo(f"{seconds:8.1f} s  {setting}: scale {scale}, {row.held} of {row.runs} runs")
 
     try:
         with usage_errors("--table"):
-            rows = calibrate_table(
-                tasks, path=path, jobs=jobs, device=cast("Device", device), on_row=report
-            )
+            found = calibrate_table(tasks, path=path, on_row=report, **options)
     except GpuMismatchError as error:
         exit_with_message(str(error))
     except KeyboardInterrupt:
         exit_with_message(f"Interrupted. {path} has the scales found so far.", 130)
-    print_table(build_scale_table(rows))
+    rows = []
+    for row in found:
+        scale = "at most " * row.at_floor + format_scale(row.scale)
+        rows.append([row.world, row.base, row.delay, scale, *format_trial(row)])
+    print_table(["World", "Base", "Delay", "Scale", *COLUMNS], rows, numbers=range(3, 7))
     typer.echo(f"\nWrote {len(rows)} scales to {path}.")
 
 
-def write_study(path: Path, task: "CalibrationTask", section: Mapping[str, Any]) -> None:
-    """Write a study file with the setting of `task` and the base of `section`."""
+def write_study(path: Path, study: "Study", section: Mapping[str, Any]) -> None:
+    """Write a study file with the setting of `study` and the base of `section`, and print it."""
     from belated.files import write_atomically
 
-    keys: dict[str, Any] = {
-        "name": path.stem,
-        "episodes": task.episodes,
-        "seeds": task.runs,  # those of a study are counted from 0
-        "worlds": [task.world],
-        "updaters": [task.updater],
-        "delays": [task.delay],
-    }
-    if task.stages != "each":
-        keys["stages"] = task.stages
-    text = f"{format_toml(keys)}\n{format_section(section)}"
+    names = ("episodes", "seeds", "worlds", "updaters", "delays", "stages")
+    keys = {"name": path.stem, **{name: getattr(study, name) for name in names}}
+    text = f"{format_toml(keys)}\n[[bases]]\n{format_toml(section)}"
     write_atomically(path, text.encode())
-    typer.echo(f"\n{indent(text.rstrip(), '  ')}\n\nWrote scale = {section['scale']} to {path}.")
+    typer.echo(f"\n{indent(text, '  ')}\nWrote scale = {section['scale']} to {path}.")
 
 
 def format_toml(keys: Mapping[str, Any]) -> str:
-    """Return numbers, texts, truth values and lists of them as lines of a TOML file."""
-    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
+    """Return numbers, texts, truth values and lists of them as lines of a TOML file.
 
-
-def format_section(section: Mapping[str, Any]) -> str:
-    """Return the section [[bases]] of a study file.
-
-    >>> print(format_section({"name": "ucbvi-bf", "preset": "two_term", "scale": 0.03}), end="")
-    [[bases]]
+    >>> print(format_toml({"name": "ucbvi-bf", "preset": "two_term", "scale": 0.03}), end="")
     name = "ucbvi-bf"
     preset = "two_term"
     scale = 0.03
     """
-    return f"[[bases]]\n{format_toml(section)}"
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items())
 
 
 def format_advice(task: "CalibrationTask", section: Mapping[str, Any]) -> str:
     """Return advice on using the scale in `section`: a command, and a section of a study file."""
-    words = ["belated", "run", "--world", task.world, "--base", str(section["name"])]
-    for key, value in section.items():
-        if key != "name":
-            words += ["--option", f"{key}={format_value(value)}"]
-    words += ["--updater", task.updater, "--delay", task.delay]
-    if task.stages != "each":
-        words += ["--stages", task.stages]
+    options = {**section}
+    words = ["belated", "run", "--world", task.world, "--base", options.pop("name")]
+    words += [word for text in format_options(options) for word in ("--option", text)]
+    words += ["--updater", task.updater, "--delay", task.delay, "--stages", task.stages]
     words += ["--episodes", str(task.episodes)]
-    listed = indent(format_section(section).rstrip(), "  ")
+    listed = indent(f"[[bases]]\n{format_toml(section)}".rstrip(), "  ")
     return f"\nTo use it:\n  {shlex.join(words)}\nor in a study file:\n{listed}"
 
 
-def build_scale_table(rows: "Sequence[CalibratedScale]") -> "Table":
-    """Return a table with the calibrated scale of each setting in `rows`."""
-    columns = ("Scale", "Optimism held", "95% interval", "Mean final regret")
-    table = build_table(["World", "Base", "Delay"], columns)
-    for row in rows:
-        scale = "none" if row.scale is None else f"{'at most ' * row.at_floor}{row.scale:g}"
-        regret = "" if row.mean_regret is None else f"{row.mean_regret:,.1f}"
-        held = f"{row.held} of {row.runs}"
-        table.add_row(
-            row.world, row.base, row.delay, scale, held, format_interval(row.interval), regret
-        )
-    return table
+def print_trials(tried: "Sequence[Trial]", chosen: float | None = None) -> None:
+    """Print a table of the trials `tried`, in ascending order of the scale.
 
-
-def build_trial_table(tried: "Sequence[Trial]", chosen: float | None = None) -> "Table":
-    """Return a table of the trials `tried`, in ascending order of the scale.
-
-    The scale `chosen`, if given, is marked in an additional column.
+    The scale `chosen`, if given, is marked in the last column.
     """
-    table = build_table(["Scale"], ("Optimism held", "95% interval", "Mean final regret"))
-    if chosen is not None:
-        table.add_column()
-    for trial in sorted(tried, key=lambda trial: trial.scale):
-        table.add_row(
-            f"{trial.scale:g}",
-            f"{trial.held} of {trial.runs}",
-            format_interval(trial.interval),
-            f"{trial.mean_regret:,.1f}",
-            *(["chosen" if trial.scale == chosen else ""] if chosen is not None else []),
-        )
-    return table
+    rows = [
+        [f"{one.scale:g}", *format_trial(one), "chosen" if one.scale == chosen else ""]
+        for one in sorted(tried, key=lambda trial: trial.scale)
+    ]
+    print_table(["Scale", *COLUMNS, ""], rows, numbers=range(1, 4))
+
+
+def format_scale(scale: float | None) -> str:
+    """Return a calibrated scale as text; "none" if no scale is sufficient."""
+    return "none" if scale is None else f"{scale:g}"
+
+
+def format_trial(trial: "Trial | CalibratedScale") -> list[str]:
+    """Return the result of the runs at one scale as text, in the order of `COLUMNS`."""
+    low, high = trial.interval
+    regret = "" if trial.mean_regret is None else f"{trial.mean_regret:,.1f}"
+    return [f"{trial.held} of {trial.runs}", f"{100 * low:.1f}% to {100 * high:.1f}%", regret]
 
 
 def format_result(found: "Calibration", level: float) -> str:
@@ -337,10 +279,8 @@ def format_result(found: "Calibration", level: float) -> str:
 
     `level` is the required share of runs in which optimism holds.
     """
-    held = (
-        f"{found.held} of {found.runs} runs (95% interval {format_interval(found.interval)}), "
-        f"with a mean final regret of {found.mean_regret:,.1f}"
-    )
+    runs, interval, regret = format_trial(found)
+    held = f"{runs} runs (95% interval {interval}), with a mean final regret of {regret}"
     if found.at_floor:
         return (
             f"Even at scale {found.scale:g}, the lowest tried, optimism held throughout in {held}. "
@@ -350,9 +290,3 @@ def format_result(found: "Calibration", level: float) -> str:
         f"Scale {found.scale:g} is the smallest found at which optimism holds throughout in at "
         f"least {100 * level:g}% of runs: it did in {held}."
     )
-
-
-def format_interval(interval: tuple[float, float]) -> str:
-    """Return `interval`, a confidence interval of a probability, as text in percent."""
-    low, high = interval
-    return f"{100 * low:.1f}% to {100 * high:.1f}%"

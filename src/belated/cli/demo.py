@@ -18,7 +18,8 @@ from belated.cli.serve import (
     open_listener,
     stop_signals,
 )
-from belated.cli.support.errors import exit_with_message, missing_packages, usage_errors
+from belated.cli.support.errors import exit_with_message, usage_errors
+from belated.cli.support.options import help_from_docstring
 from belated.cli.support.stores import hide_password, open_ledger
 
 if TYPE_CHECKING:
@@ -38,42 +39,15 @@ SETTLE_TIMEOUT_S: Final = 10.0
 """Maximum number of seconds to wait for the service to process all feedback when the demo ends."""
 
 
+@help_from_docstring()
 def demo(
-    rate: Annotated[
-        float, typer.Option(min=0.01, help="Maximum number of patients per second.")
-    ] = 10.0,
-    mean_delay: Annotated[
-        float,
-        typer.Option(
-            min=0.0, help="Mean delay of an outcome: number of patients that arrive meanwhile."
-        ),
-    ] = 60.0,
-    never: Annotated[
-        float, typer.Option(min=0.0, max=1.0, help="Share of outcomes that never arrive.")
-    ] = 0.03,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all random numbers.")] = 7,
-    episodes: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Stop after this number of patients; by default run until Ctrl-C."
-        ),
-    ] = None,
-    port: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            max=65535,
-            help=f"Port to listen on; 0 for any free port. By default {DEFAULT_PORT}, or any free "
-            "port if that is in use.",
-        ),
-    ] = None,
-    store: Annotated[
-        str | None,
-        typer.Option(
-            help="Keep the ledger at this address: sqlite:///demo.db, or "
-            "postgresql://user@host/database. By default it is temporary."
-        ),
-    ] = None,
+    rate: Annotated[float, typer.Option(min=0.01)] = 10.0,
+    mean_delay: Annotated[float, typer.Option(min=0.0)] = 60.0,
+    never: Annotated[float, typer.Option(min=0.0, max=1.0)] = 0.03,
+    seed: Annotated[int, typer.Option(min=0)] = 7,
+    episodes: Annotated[int | None, typer.Option(min=1)] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535)] = None,
+    store: str | None = None,
 ) -> None:
     """Run the service with a simulated clinic.
 
@@ -85,38 +59,54 @@ def demo(
     the browser shows what the service learns. You can also send your own requests.
 
     Example: belated demo --rate 50 --episodes 1000
+
+    Parameters
+    ----------
+    rate
+        Maximum number of patients per second.
+    mean_delay
+        Mean delay of an outcome: number of patients that arrive meanwhile.
+    never
+        Share of outcomes that never arrive.
+    seed
+        Seed of all random numbers.
+    episodes
+        Stop after this number of patients; by default run until Ctrl-C.
+    port
+        Port to listen on; 0 for any free port. By default 8000, or any free port if that is in use.
+    store
+        Keep the ledger at this address: sqlite:///demo.db, or postgresql://user@host/database. By
+        default it is temporary.
     """
-    with missing_packages():
-        import belated.service  # noqa: F401
     from belated.demo.schedule import FeedbackSchedule
     from belated.learner.background import compilation_in_background
 
     with usage_errors():
         schedule = FeedbackSchedule(mean_delay=mean_delay, never=never, seed=seed)
     stop = threading.Event()
-    with demo_store(store) as address, open_ledger(address) as ledger:
-        check_no_tokens(ledger, address)
-        typer.echo("Starting ...")
-        with (
-            compilation_in_background(),
-            open_demo_listener(port) as listener,
-            stop_signals(lambda *_: stop.set()),
-        ):
-            url = format_url(DEFAULT_HOST, listener.getsockname()[1])
-            with serve_in_thread(ledger, listener):
-                run_clinic(url, schedule, rate=rate, episodes=episodes, stop=stop)
+    with tempfile.TemporaryDirectory(prefix="belated-demo-") as folder:
+        address = store or f"sqlite:///{Path(folder) / 'demo.db'}"
+        with open_ledger(address) as ledger:
+            if ledger.tokens.all():
+                raise typer.BadParameter(
+                    f"{hide_password(address)} has tokens, but the demo uses none; choose another "
+                    "store.",
+                    param_hint="'--store'",
+                )
+            typer.echo("Starting ...")
+            with (
+                compilation_in_background(),
+                open_demo_listener(port) as listener,
+                stop_signals(lambda *_: stop.set()),
+            ):
+                url = format_url(DEFAULT_HOST, listener.getsockname()[1])
+                with serve_in_thread(ledger, listener):
+                    run_clinic(url, schedule, rate=rate, episodes=episodes, stop=stop)
     if store is not None:
         typer.echo(f"Everything is stored in {hide_password(store)}.")
 
 
-def run_clinic(
-    url: str,
-    schedule: "FeedbackSchedule",
-    *,
-    rate: float,
-    episodes: int | None,
-    stop: threading.Event,
-) -> None:
+def run_clinic(url: str, schedule: "FeedbackSchedule", *, rate: float, **how: Any) -> None:
     """Simulate the clinic as a client of the service, and print progress and a summary.
 
     Exit with a message if the service reports an error.
@@ -129,10 +119,8 @@ def run_clinic(
         Times at which the outcomes are sent.
     rate : float
         Maximum number of patients per second.
-    episodes : int or None
-        Number of patients; None for no limit.
-    stop : threading.Event
-        Event that ends the simulation when set.
+    **how
+        Further arguments of `ClinicSimulation.run`: episodes and stop.
     """
     from belated.client import Client, ServiceError
     from belated.demo.clinic import PROBLEM
@@ -147,7 +135,7 @@ def run_clinic(
         statistics = clinic.statistics
         print_introduction(url, schedule, rate=rate, best=statistics.best)
         line = StatusLine(HEADER, lambda seconds: statistics.line(seconds, client.status(NAME)))
-        clinic.run(rate=rate, episodes=episodes, stop=stop, after_each=line.update)
+        clinic.run(rate=rate, after_each=line.update, **how)
         line.close()
         status = wait_until_settled(client, (before["observed"] or 0) + statistics.back)
     except ServiceError as error:
@@ -204,32 +192,6 @@ def print_introduction(url: str, schedule: "FeedbackSchedule", *, rate: float, b
         f"  curl -s {clinic}/status\n"
         f"  curl -s -X POST {clinic}/freeze    # and unfreeze\n"
     )
-
-
-@contextmanager
-def demo_store(store: str | None) -> Iterator[str]:
-    """Yield the database address of the ledger of the demo.
-
-    This is `store`. If `store` is None, it is the address of a temporary file, which is deleted at
-    the end of the block.
-    """
-    if store is not None:
-        yield store
-        return
-    with tempfile.TemporaryDirectory(prefix="belated-demo-") as folder:
-        yield f"sqlite:///{Path(folder) / 'demo.db'}"
-
-
-def check_no_tokens(ledger: "Ledger", store: str) -> None:
-    """Exit with a usage error if `ledger` has tokens, because requests of the demo have no token.
-
-    `store` is the database address of the ledger, which the error message contains.
-    """
-    if ledger.tokens.all():
-        raise typer.BadParameter(
-            f"{hide_password(store)} has tokens, but the demo uses none; choose another store.",
-            param_hint="'--store'",
-        )
 
 
 def open_demo_listener(port: int | None) -> "socket.socket":

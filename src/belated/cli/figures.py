@@ -12,13 +12,11 @@ from belated.cli.support.errors import (
     require_packages,
     usage_errors,
 )
+from belated.cli.support.options import help_from_docstring
 
 
-def figures(
-    folder: Annotated[
-        Path, typer.Argument(help="Results folder of `belated sweep` or `belated reproduce`.")
-    ],
-) -> None:
+@help_from_docstring()
+def figures(folder: Annotated[Path, typer.Argument()]) -> None:
     """Draw the figures of a results folder.
 
     The stored results are used; nothing is simulated. For a reproduced paper, this command writes
@@ -27,6 +25,11 @@ def figures(
     Updaters are compared for each base, and bases for each updater.
 
     Example: belated figures results/late-rewards
+
+    Parameters
+    ----------
+    folder
+        Results folder of `belated sweep` or `belated reproduce`.
     """
     require_packages("belated figures", "report", "duckdb", "matplotlib")
     from belated.sweep.results import FOLDER_HINT, Results
@@ -57,15 +60,8 @@ def read_facts(folder: Path) -> dict[str, str]:
     damaged.
     """
     file = folder / "study.json"
-    if not folder.is_dir():
-        kind = (
-            "it is a file, but must be a folder" if folder.exists() else "there is no such folder"
-        )
-        raise ValueError(kind)
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ValueError("it has no file study.json") from None
     except OSError as error:
         raise ValueError(f"{file} cannot be used: {os_error_reason(error)}") from None
     except ValueError as error:
@@ -112,22 +108,12 @@ def write_paper(folder: Path, variant: str, command: str) -> None:
     page = format_numbers_page(report.agreement(), report.comparisons, report.verdicts, variant)
     (folder / "numbers.md").write_text(page, encoding="utf-8")
     (folder / "claims.json").write_text(format_claims(report.verdicts), encoding="utf-8")
-    written = {
-        "Figures": folder / "figures",
-        "Numbers": folder / "numbers.md",
-        "Claims": folder / "claims.json",
-    }
-    try:
-        written["Report"] = report.write(folder / "report.html")
-    except ImportError as error:
-        typer.echo(str(error), err=True)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Claim", ratio=3)
-    table.add_column("Outcome", ratio=2)
+    table = Table("Claim", "Outcome", box=box.SIMPLE_HEAD, pad_edge=False)
     for verdict in report.verdicts:
         table.add_row(verdict.claim, verdict.outcome)
-    console = Console()
-    console.print(table)
-    console.print(report.agreement(), soft_wrap=True)
-    for name, path in written.items():
-        typer.echo(f"{name}: {path}")
+    Console().print(table)
+    typer.echo(report.agreement())
+    names = {"Figures": "figures", "Numbers": "numbers.md", "Claims": "claims.json"}
+    for title, name in names.items():
+        typer.echo(f"{title}: {folder / name}")
+    typer.echo(f"Report: {report.write(folder / 'report.html')}")

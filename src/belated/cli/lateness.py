@@ -8,46 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from belated.cli.support.errors import require_packages, usage_errors
-from belated.cli.support.options import JsonOption
+from belated.cli.support.options import JsonOption, help_from_docstring
 
 if TYPE_CHECKING:
-    from belated.survival.lateness import Lateness
+    from belated.survival.records import DelayRecords
 
 FORMATS: Final = (".csv", ".json", ".ndjson", ".jsonl", ".parquet")
 """Suffixes of the names of files that can be read."""
 
 
+@help_from_docstring()
 def lateness(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Events exported from a service, or a table of episodes with the columns opened, "
-            "returned (empty if not back) and, if known, return: .csv, .json, .ndjson or .parquet.",
-            exists=True,
-            dir_okay=False,
-        ),
-    ],
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Column of a table whose groups are compared; may be repeated. By default arm, "
-            "action, first_action, state and first_state, where they exist."
-        ),
-    ] = None,
-    problem: Annotated[
-        str | None, typer.Option(help="Problem, if the events are those of several.")
-    ] = None,
-    episodes: Annotated[
-        bool, typer.Option("--episodes", help="Times in a table are numbers of episodes.")
-    ] = False,
-    now: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME",
-            help="Time up to which returns are known, such as that of the export: an ISO 8601 "
-            "time, or a number as in the table. By default the latest time in the file.",
-        ),
-    ] = None,
+    file: Annotated[Path, typer.Argument(exists=True, dir_okay=False)],
+    by: list[str] | None = None,
+    problem: str | None = None,
+    episodes: Annotated[bool, typer.Option("--episodes")] = False,
+    now: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Estimate how late feedback is, and test whether early returns are representative.
@@ -56,42 +32,55 @@ def lateness(
     The last line says what follows for learning from early returns.
 
     Example: belated lateness events.ndjson
-    """
-    if file.suffix.lower() == ".parquet":
-        require_packages("A Parquet file", "service", "duckdb")
-    with usage_errors("FILE"):
-        found = measure(file, by=by, problem=problem, in_episodes=episodes, now=now)
-    typer.echo(json.dumps(found.facts(), indent=2, allow_nan=False) if as_json else str(found))
-
-
-def measure(
-    file: Path, *, by: list[str] | None, problem: str | None, in_episodes: bool, now: str | None
-) -> "Lateness":
-    """Return the lateness of the episodes in a file.
 
     Parameters
     ----------
-    file : Path
-        Exported events, or a table of episodes.
-    by : list of str or None
-        Columns of a table that are groups; None for the usual ones.
+    file
+        Events exported from a service, or a table of episodes with the columns opened, returned
+        (empty if not back) and, if known, return: .csv, .json, .ndjson or .parquet.
+    by
+        Column of a table whose groups are compared; may be repeated. By default arm, action,
+        first_action, state and first_state, where they exist.
+    problem
+        Problem, if the events are those of several.
+    episodes
+        Times in a table are numbers of episodes.
+    now
+        Time up to which returns are known, such as that of the export: an ISO 8601 time, or a
+        number as in the table. By default the latest time in the file.
+    """
+    if file.suffix.lower() == ".parquet":
+        require_packages("A Parquet file", "service", "duckdb")
+    from belated.survival.lateness import lateness as measure
+
+    with usage_errors("FILE"):
+        rows = read_rows(file)
+        if rows and {"seq", "kind"} <= rows[0].keys():
+            found = measure(event_records(rows, problem=problem, now=now))
+        else:
+            found = measure(rows, groups=by, unit="episodes" if episodes else None, now=now)
+    typer.echo(json.dumps(found.facts(), indent=2, allow_nan=False) if as_json else str(found))
+
+
+def event_records(
+    rows: list[dict[str, Any]], *, problem: str | None, now: str | None
+) -> "DelayRecords":
+    """Return the delays of the episodes in exported events.
+
+    Parameters
+    ----------
+    rows : list of dict
+        Events.
     problem : str or None
         Name of the problem whose events are used; None if there is one problem.
-    in_episodes : bool
-        Whether the times in a table are numbers of episodes.
     now : str or None
         Time up to which returns are known; None for the latest time in the file.
 
     Returns
     -------
-    Lateness
-        Estimates and tests.
+    DelayRecords
+        The delays.
     """
-    from belated.survival.lateness import lateness as lateness_of
-
-    rows = read_rows(file)
-    if not rows or not {"seq", "kind"} <= rows[0].keys():
-        return lateness_of(rows, groups=by, unit="episodes" if in_episodes else None, now=now)
     from belated.online.delay_records import delay_records
 
     names = sorted({row["problem"] for row in rows if "problem" in row})
@@ -100,7 +89,7 @@ def measure(
             listed = ", ".join(names) or "none"
             raise ValueError(f"--problem must be one of the problems in the file, {listed}.")
         rows = [row for row in rows if row["problem"] == problem]
-    return lateness_of(delay_records(rows, now=now))
+    return delay_records(rows, now=now)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -3,13 +3,13 @@
 Exit codes: 0 for success, 1 for a fault in the ledger or the database, 2 for wrong usage.
 """
 
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from belated.cli.support.errors import database_errors, missing_packages, usage_errors
+from belated.cli.support.errors import usage_errors
+from belated.cli.support.options import help_from_docstring
 from belated.cli.support.stores import (
     DEFAULT_STORE,
     StoreOption,
@@ -29,16 +29,18 @@ ledger = typer.Typer(
     rich_markup_mode=None,
 )
 
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE")]
+ProblemArgument = Annotated[str, typer.Argument(metavar="PROBLEM", help="Name of the problem.")]
 ProblemOption = Annotated[
     str | None, typer.Option(help="Name of a single problem; by default all problems.")
 ]
 
 
-class Format(StrEnum):
-    """File formats of an export."""
-
-    NDJSON = "ndjson"
-    PARQUET = "parquet"
+FORMATS: Final = {
+    ".parquet": "parquet",
+    **dict.fromkeys(("", ".ndjson", ".jsonl", ".json"), "ndjson"),
+}
+"""Map from the suffix of an exported file to its format."""
 
 
 @ledger.command()
@@ -49,7 +51,7 @@ def verify(store: StoreOption = DEFAULT_STORE, problem: ProblemOption = None) ->
 
     Example: belated ledger verify --store sqlite:///belated.db
     """
-    with open_existing(store) as found, database_errors():
+    with open_existing(store) as found:
         from belated.cli.support.existing_ledger import verify_ledger
 
         result = verify_ledger(found, problem=find_problem(found, problem))
@@ -65,47 +67,47 @@ def verify(store: StoreOption = DEFAULT_STORE, problem: ProblemOption = None) ->
 
 
 @ledger.command()
-def backup(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="New file for the backup, a SQLite ledger.")
-    ],
-    store: StoreOption = DEFAULT_STORE,
-) -> None:
+@help_from_docstring()
+def backup(file: FileArgument, store: StoreOption = DEFAULT_STORE) -> None:
     """Copy a ledger to a new SQLite file, and compare the copy with the ledger.
 
     The ledger may be in use. The backup contains all personal data of the ledger: protect it
     equally well.
 
     Example: belated ledger backup backup.db --store sqlite:///belated.db
+
+    Parameters
+    ----------
+    file
+        New file for the backup, a SQLite ledger.
     """
     with open_existing(store) as found:
         copy_existing(found, sqlite_url(file), "FILE", shown=f"{file}")
 
 
 @ledger.command()
-def restore(
-    file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Backup made by `belated ledger backup`.")
-    ],
-    store: StoreOption = DEFAULT_STORE,
-) -> None:
+@help_from_docstring()
+def restore(file: FileArgument, store: StoreOption = DEFAULT_STORE) -> None:
     """Copy a backup to a database that has no ledger yet, and compare the copy with the backup.
 
     The backup does not contain later withdrawals and revocations of tokens: repeat them before you
     start the service.
 
     Example: belated ledger restore backup.db --store sqlite:///belated.db
+
+    Parameters
+    ----------
+    file
+        Backup made by `belated ledger backup`.
     """
     with open_existing(sqlite_url(file), "FILE") as found:
         copy_existing(found, store, "--store")
 
 
 @ledger.command()
+@help_from_docstring()
 def copy(
-    source: Annotated[str, typer.Option("--from", help="Address of the ledger to copy.")],
-    target: Annotated[
-        str, typer.Option("--to", help="Address of a database that has no ledger yet.")
-    ],
+    source: Annotated[str, typer.Option("--from")], target: Annotated[str, typer.Option("--to")]
 ) -> None:
     """Copy a ledger to another database, and compare the copy with the ledger.
 
@@ -113,12 +115,16 @@ def copy(
     not contain requests that arrive during copying.
 
     Example: belated ledger copy --from sqlite:///belated.db --to postgresql://user@host/database
+
+    Parameters
+    ----------
+    source
+        Address of the ledger to copy.
+    target
+        Address of a database that has no ledger yet.
     """
     with open_existing(source, "--from") as found:
         copy_existing(found, target, "--to")
-
-
-ProblemArgument = Annotated[str, typer.Argument(metavar="PROBLEM", help="Name of the problem.")]
 
 
 @ledger.command()
@@ -140,12 +146,10 @@ def unarchive(problem: ProblemArgument, store: StoreOption = DEFAULT_STORE) -> N
 
 
 @ledger.command()
+@help_from_docstring()
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the events.")],
-    format: Annotated[
-        Format | None,
-        typer.Option(help="Lines of JSON or Parquet; by default according to FILE's suffix."),
-    ] = None,
+    file: FileArgument,
+    format: Literal["ndjson", "parquet"] | None = None,
     store: StoreOption = DEFAULT_STORE,
     problem: ProblemOption = None,
 ) -> None:
@@ -155,32 +159,27 @@ def export(
     their content.
 
     Example: belated ledger export events.parquet --problem clinic
+
+    Parameters
+    ----------
+    file
+        New file for the events.
+    format
+        Lines of JSON or Parquet; by default according to FILE's suffix.
     """
     with usage_errors("FILE"):
-        format = format or format_from_suffix(file)
-    with open_existing(store) as found, database_errors():
+        chosen = format or FORMATS.get(file.suffix.lower())
+        if chosen is None:
+            raise ValueError(
+                f"{file} must end in .ndjson or .parquet, got {file.suffix}; or use --format."
+            )
+    with open_existing(store) as found:
         from belated.cli.support.existing_ledger import export_events
 
-        with missing_packages():
-            import belated.service.export  # noqa: F401
         id = find_problem(found, problem)
         with usage_errors("FILE"):
-            count = export_events(found, file, problem=id, parquet=format is Format.PARQUET)
-    typer.echo(f"Wrote {count:,} events to {file}, as {format.value}.")
-
-
-def format_from_suffix(file: Path) -> Format:
-    """Return the export format for the suffix of `file`. Raise ValueError if it is unknown.
-
-    >>> format_from_suffix(Path("events.parquet")).value
-    'parquet'
-    """
-    suffix = file.suffix.lower()
-    if suffix == ".parquet":
-        return Format.PARQUET
-    if suffix in ("", ".ndjson", ".jsonl", ".json"):
-        return Format.NDJSON
-    raise ValueError(f"{file} must end in .ndjson or .parquet, got {file.suffix}; or use --format.")
+            count = export_events(found, file, problem=id, parquet=chosen == "parquet")
+    typer.echo(f"Wrote {count:,} events to {file}, as {chosen}.")
 
 
 def copy_existing(
@@ -201,7 +200,7 @@ def copy_existing(
     """
     from belated.cli.support.existing_ledger import copy_to
 
-    with database_errors(), usage_errors(option):
+    with usage_errors(option):
         result = copy_to(source, url)
     rows = ", ".join(f"{count:,} {name}" for name, count in result.rows.items())
     typer.echo(f"{shown or hide_password(url)} has the same rows: {rows}.")
@@ -229,7 +228,7 @@ def control_problem(store: str, problem: str, action: "Action") -> None:
 
     `action` is the change, such as "archive" or "unarchive"; see `belated.ledger.events.Action`.
     """
-    with open_existing(store) as found, database_errors():
+    with open_existing(store) as found:
         id = find_problem(found, problem, "PROBLEM")
         assert id is not None
         found.control(id, action)

@@ -1,60 +1,25 @@
 """`belated reproduce`: run a paper's experiments, draw its figures and test its claims."""
 
-import json
 from pathlib import Path
-from typing import Annotated, Final, cast
+from typing import Annotated, Literal
 
 import typer
 
-from belated.check import check_choice
-from belated.cli.support.errors import require_packages, usage_errors
-from belated.cli.support.options import (
-    DeviceOption,
-    SchedulerOption,
-    ShardOption,
-    ThreadsOption,
-    parse_option,
-    select_shard,
-)
-
-CHOICES: Final = {
-    "paper": ("howson2021",),
-    "--preset": ("quick", "paper"),
-    "--variant": ("figures", "calibrated", "calibrated-with-delay", "literal"),
-}
-"""Map from the argument `paper`, and from the options --preset (size of the reproduction) and
---variant (constants of the base), to their allowed values."""
+from belated.cli.support.errors import require_packages
+from belated.cli.support.options import OptionalCount, help_from_docstring
 
 
+@help_from_docstring()
 def reproduce(
-    paper: Annotated[str, typer.Argument(help="Paper to reproduce: howson2021.")] = "howson2021",
-    preset: Annotated[
-        str,
-        typer.Option(
-            help="quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, "
-            "takes 12 to 45 minutes on two cores."
-        ),
-    ] = "quick",
-    variant: Annotated[
-        str,
-        typer.Option(
-            help="Constants of the base. figures: fitted to the published curves; calibrated: the "
-            "smallest scale at which optimism holds without delay; calibrated-with-delay: the "
-            "smallest scale for each delay; literal: as published."
-        ),
-    ] = "figures",
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Results folder; by default out/PAPER-VARIANT-PRESET."),
-    ] = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(help="Number of runs of each setting; by default that of the preset.", min=1),
-    ] = None,
-    threads: ThreadsOption = None,
-    scheduler: SchedulerOption = None,
-    device: DeviceOption = "cpu",
-    shard: ShardOption = None,
+    paper: Annotated[Literal["howson2021"], typer.Argument()] = "howson2021",
+    preset: Literal["quick", "paper"] = "quick",
+    variant: Literal["figures", "calibrated", "calibrated-with-delay", "literal"] = "figures",
+    out: Path | None = None,
+    seeds: OptionalCount = None,
+    threads: OptionalCount = None,
+    scheduler: str | None = None,
+    device: Literal["cpu", "gpu"] = "cpu",
+    shard: str | None = None,
 ) -> None:
     """Reproduce a paper's experiments, figures and claims.
 
@@ -66,19 +31,32 @@ def reproduce(
     for the action right, for the comparison with the published plateaus.
 
     Example: belated reproduce howson2021 --preset quick
+
+    Parameters
+    ----------
+    paper
+        Paper to reproduce: howson2021.
+    preset
+        quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, takes 12 to
+        45 minutes on two cores.
+    variant
+        Constants of the base. figures: fitted to the published curves; calibrated: the smallest
+        scale at which optimism holds without delay; calibrated-with-delay: the smallest scale for
+        each delay; literal: as published.
+    out
+        Results folder; by default out/PAPER-VARIANT-PRESET.
+    seeds
+        Number of runs of each setting; by default that of the preset.
     """
     require_packages("belated reproduce", "report", "duckdb", "matplotlib")
     from dataclasses import replace
 
     from belated.cli.figures import write_paper
-    from belated.cli.sweep import format_outcome, run_cells
-    from belated.files import write_atomically
-    from belated.papers.howson2021.grid import PRESETS, Variant, cells
+    from belated.cli.sweep import run_cells
+    from belated.papers.howson2021.grid import PRESETS, cells
     from belated.papers.howson2021.measurements import measure
     from belated.sweep.store import Store
 
-    for name, value in zip(CHOICES, (paper, preset, variant), strict=True):
-        parse_option(name, check_choice, name.lstrip("-"), value, CHOICES[name])
     chosen = PRESETS[preset]
     command = f"belated reproduce {paper} --preset {preset} --variant {variant}"
     if seeds is not None:
@@ -86,12 +64,11 @@ def reproduce(
         command += f" --seeds {seeds}"
     store = Store(out or Path("out") / f"{paper}-{variant}-{preset}")
     facts = {"paper": paper, "variant": variant, "command": command}
-    with usage_errors("--out"):
-        write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    grid = cells(chosen, cast(Variant, variant))
-    selected = select_shard(grid, shard)
-    outcome = run_cells(selected, store, threads=threads, scheduler=scheduler, device=device)
-    typer.echo(f"{format_outcome(outcome)}.")
+    grid = cells(chosen, variant)
+    outcome = run_cells(
+        grid, store, facts, shard, threads=threads, scheduler=scheduler, device=device
+    )
+    typer.echo(f"{outcome}.")
     if shard is not None:
         typer.echo(
             "When all parts are finished, the same command without --shard draws the figures."

@@ -1,30 +1,27 @@
 """`belated run`: compare learners in one world by simulation."""
 
+import json
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import product
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
 from belated.cli.support.options import (
-    DEFAULTS,
-    BaseOptionsOption,
-    BasesOption,
-    DelaysOption,
-    EpisodesOption,
+    Count,
     JsonOption,
-    ThreadsOption,
+    OptionalCount,
     build_study,
     format_base,
-    parse_bases,
+    help_from_docstring,
     takes_simulation_options,
 )
-from belated.cli.support.output import build_table, prepare_figure_path, print_table
-from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize
+from belated.cli.support.output import prepare_figure_path, prepare_folder, print_table
+from belated.cli.support.run_summary import COLUMNS, Summary, optimism_note, summarize, summary_row
+from belated.options import SimulationOptions
 
 if TYPE_CHECKING:
     from belated.figures.panels import PanelFigure
@@ -34,34 +31,22 @@ if TYPE_CHECKING:
 
 
 @takes_simulation_options
+@help_from_docstring()
 def run(
-    world: Annotated[
-        str, typer.Option(help="Name of the world, such as chain-10; see `belated worlds`.")
-    ],
-    base: BasesOption,
-    updater: Annotated[
-        list[str] | None,
-        typer.Option(help="active (default), lazy:ALPHA, explicit or multi. May be repeated."),
-    ] = None,
-    delay: DelaysOption = None,
-    option: BaseOptionsOption = None,
-    episodes: EpisodesOption = 10_000,
-    seeds: Annotated[
-        int, typer.Option(help="Number of runs of each setting; seeds are 0, 1, ...", min=1)
-    ] = 10,
-    rewards: Annotated[
-        str, typer.Option(help="Mean rewards are 'known' to the learner, or 'unknown'.")
-    ] = "known",
-    threads: ThreadsOption = None,
-    figure: Annotated[
-        Path | None,
-        typer.Option(help="Write the regret curves to this file, as PDF and PNG.", dir_okay=False),
-    ] = None,
-    report: Annotated[
-        Path | None, typer.Option(help="Write an HTML report to this file.", dir_okay=False)
-    ] = None,
+    context: typer.Context,
+    world: str,
+    base: list[str],
+    updater: list[str] | None = None,
+    delay: list[str] | None = None,
+    option: list[str] | None = None,
+    episodes: Count = 10_000,
+    seeds: Count = 10,
+    rewards: Literal["known", "unknown"] = "known",
+    threads: OptionalCount = None,
+    figure: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    report: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
     as_json: JsonOption = False,
-    **choices: str,
+    **choices: Any,
 ) -> None:
     """Compare learners in one world.
 
@@ -70,41 +55,49 @@ def run(
 
     Example: belated run --world chain-10 --base ucrl2 --updater active --updater lazy:10
     --delay geometric:100 --option scale=0.03
+
+    Parameters
+    ----------
+    world
+        Name of the world, such as chain-10; see `belated worlds`.
+    updater
+        active (default), lazy:ALPHA, explicit or multi. May be repeated.
+    seeds
+        Number of runs of each setting; seeds are 0, 1, ...
+    rewards
+        Mean rewards are 'known' to the learner, or 'unknown'.
+    figure
+        Write the regret curves to this file, as PDF and PNG.
+    report
+        Write an HTML report to this file.
     """
-    bases = parse_bases(base, option or [])
     choices["rewards"] = rewards
-    with usage_errors("--late"):
-        if choices["late"] == "rewards" and rewards == "known":
-            raise ValueError("rewards that are late cannot be known; add --rewards unknown.")
+    choices |= {"updaters": updater or ["active"], "delays": delay or ["constant:0"]}
     study = build_study(
-        worlds=[world],
-        bases=list(bases.values()),
-        updaters=updater or ["active"],
-        delays=delay or ["constant:0"],
-        episodes=episodes,
-        seeds=seeds,
-        **choices,
+        base, option or [], worlds=[world], episodes=episodes, seeds=seeds, **choices
     )
-    settings = name_settings(study, list(bases), option or [], choices)
+    command = format_command(context, omit=("threads", "figure", "report", "as_json"))
+    comparison = Comparison.of(study, command)
     if figure is not None:
         figure = prepare_figure_path("figure", figure)
     if report is not None:
-        check_report(report)
-    runs, code, message = simulate(settings, threads=threads)
+        require_packages("--report", "report", "duckdb", "matplotlib")
+        prepare_folder("report", report, ".html", [".html"])
+    runs, code, message = simulate(comparison.cells, threads=threads)
+    summaries = {name: summarize(comparison.cells[name], found) for name, found in runs.items()}
     if runs:
-        summaries = {name: summarize(settings.cells[name], found) for name, found in runs.items()}
-        print_summaries(settings, summaries, as_json=as_json)
-        written: list[Path] = []
-        if figure is not None or report is not None:
-            from belated.figures.panels import regret_curves
+        print_summaries(comparison, summaries, as_json=as_json)
+    if runs and (figure is not None or report is not None):
+        from belated.figures.panels import regret_curves
 
-            drawn = regret_curves(runs, title=settings.title, command=settings.command)
-        with usage_errors("--figure"):
-            if figure is not None:
+        drawn = regret_curves(runs, title=comparison.title, command=comparison.command)
+        written: list[Path] = []
+        if figure is not None:
+            with usage_errors("--figure"):
                 written += drawn.save(figure)
-        with usage_errors("--report"):
-            if report is not None:
-                written.append(write_run_report(settings, drawn, summaries, report))
+        if report is not None:
+            with usage_errors("--report"):
+                written.append(write_run_report(comparison, drawn, summaries, report))
         for path in written:
             typer.echo(path, err=as_json)
     if code:
@@ -112,7 +105,7 @@ def run(
 
 
 @dataclass(frozen=True)
-class RunSettings:
+class Comparison:
     """Settings to run in one world, with their names in tables and figures."""
 
     cells: "Mapping[str, Cell]"
@@ -125,6 +118,34 @@ class RunSettings:
     command: str
     """Command that runs the same settings again."""
 
+    @classmethod
+    def of(cls, study: "Study", command: str) -> "Comparison":
+        """Return the settings of a study with one world, which `command` runs.
+
+        The label of each base is its name on the command line.
+        """
+        axes = {
+            "Base": [entry.label for entry in study.bases],
+            "Updater": list(dict.fromkeys(study.updaters)),
+            "Delay": list(dict.fromkeys(study.delays)),
+        }
+        varied = [axis for axis, values in axes.items() if len(values) > 1] or ["Updater"]
+        cells = {}
+        for cell in study.settings():
+            place = {"Base": cell.label, "Updater": cell.updater, "Delay": cell.delay}
+            cells[", ".join(place[axis] for axis in varied)] = replace(cell, label="")
+        place["Base"] = format_base(cell.base, dict(cell.base_options))
+        notes = {
+            "pooled counts": cell.stages == "pooled",
+            "late rewards": cell.late_rewards,
+            "unknown rewards": cell.rewards == "unknown" and not cell.late_rewards,
+            "one delay per step": cell.delay_per == "step",
+            f"bonus {cell.reward_bonus}": cell.reward_bonus != SimulationOptions.reward_bonus,
+        }
+        common = [cell.world, *(text for axis, text in place.items() if axis not in varied)]
+        common += [note for note, applies in notes.items() if applies]
+        return cls(cells, ", ".join(common), ", ".join(varied), command)
+
     @property
     def heading(self) -> str:
         """Title, followed by the number of runs of each setting and the number of episodes."""
@@ -133,85 +154,29 @@ class RunSettings:
         return f"{self.title}: {runs} of {cell.episodes:,} episodes"
 
 
-def name_settings(
-    study: "Study", bases: Sequence[str], options: Sequence[str], choices: Mapping[str, str]
-) -> RunSettings:
-    """Return the settings of a study with their names.
+def format_command(context: typer.Context, *, omit: Collection[str]) -> str:
+    """Return the command that is run, with the options that differ from their defaults.
 
-    Parameters
-    ----------
-    study : Study
-        Study with one world.
-    bases, options : sequence of str
-        Values of --base and --option, as given on the command line.
-    choices : mapping
-        Values of `rewards` and of the options of a simulation.
-
-    Returns
-    -------
-    RunSettings
-        The settings.
+    `context` is the context of the command, and `omit` the names of options to leave out.
     """
-    updaters, laws = list(dict.fromkeys(study.updaters)), list(dict.fromkeys(study.delays))
-    axes = {"Base": bases, "Updater": updaters, "Delay": laws}
-    varied = [axis for axis, values in axes.items() if len(values) > 1] or ["Updater"]
-    cells = {}
-    places = product(bases, laws, updaters)
-    for (base, law, updater), cell in zip(places, study.settings(), strict=True):
-        place = {"Base": base, "Updater": updater, "Delay": law}
-        cells[", ".join(place[axis] for axis in varied)] = replace(cell, label="")
-    axes["Base"] = [format_base(entry.name, dict(entry.options)) for entry in study.bases]
-    common = [*study.worlds, *(values[0] for axis, values in axes.items() if axis not in varied)]
-    late = choices["late"] == "rewards"
-    notes = {
-        "pooled counts": choices["stages"] == "pooled",
-        "late rewards": late,
-        "unknown rewards": choices["rewards"] == "unknown" and not late,
-        "one delay per step": choices["delay_per"] == "step",
-        f"bonus {choices['reward_bonus']}": choices["reward_bonus"] != DEFAULTS["reward_bonus"],
-    }
-    common += [note for note, applies in notes.items() if applies]
-    words = ["belated", "run", "--world", *study.worlds]
-    repeated = {
-        "base": bases,
-        "option": options,
-        "updater": updaters,
-        "delay": laws,
-        "episodes": [str(study.episodes)],
-        "seeds": [str(study.seeds)],
-    }
-    for name, values in repeated.items():
-        words += [word for value in values for word in (f"--{name}", value)]
-    for name in DEFAULTS:
-        value = choices[name]
-        words += [f"--{name.replace('_', '-')}", value] if value != DEFAULTS[name] else []
-    return RunSettings(cells, ", ".join(common), ", ".join(varied), shlex.join(words))
-
-
-def check_report(path: Path) -> None:
-    """Exit with a usage error if a report cannot be written to the file `path`.
-
-    The folder of the file is created.
-    """
-    require_packages("--report", "report", "duckdb", "matplotlib")
-    from belated.figures.report import load_templates
-
-    with usage_errors("--report"):
-        if path.suffix != ".html":
-            raise ValueError(f"report must end in .html, got {str(path)!r}.")
-        load_templates()
-        path.parent.mkdir(parents=True, exist_ok=True)
+    words = ["belated", str(context.command.name)]
+    for param in context.command.params:
+        value = context.params.get(str(param.name))
+        if param.name not in omit and value not in (None, param.default):
+            values = value if isinstance(value, list | tuple) else [value]
+            words += [word for one in values for word in (param.opts[0], str(one))]
+    return shlex.join(words)
 
 
 def simulate(
-    settings: RunSettings, *, threads: int | None
+    cells: "Mapping[str, Cell]", *, threads: int | None
 ) -> "tuple[dict[str, list[Run]], int, str]":
     """Simulate all settings. Stop at the first error or at Ctrl-C.
 
     Parameters
     ----------
-    settings : RunSettings
-        Settings to simulate.
+    cells : mapping
+        Map from the name of each setting to its cell.
     threads : int or None
         Number of runs computed at the same time; None for the number of processors.
 
@@ -226,63 +191,58 @@ def simulate(
 
     runs: dict[str, list[Run]] = {}
     try:
-        for name, cell in settings.cells.items():
-            setting = cell.build()
-            runs[name] = many.run_seeds(setting, cell.seeds, threads=threads, progress=None)
+        for name, cell in cells.items():
+            runs[name] = many.run_seeds(cell.build(), cell.seeds, threads=threads, progress=None)
     except many.Interrupted as interrupted:
         if interrupted.runs:
             runs[name] = interrupted.runs
         done = sum(map(len, runs.values()))
-        total = sum(len(cell.seeds) for cell in settings.cells.values())
+        total = len(cells) * len(cell.seeds)
         return runs, 130, f"Interrupted: {done} of {total} runs were finished."
     except (ValueError, CompilationError) as error:
-        return runs, 2, f"{name}: {error}" if len(settings.cells) > 1 else str(error)
+        return runs, 2, f"{name}: {error}" if len(cells) > 1 else str(error)
     return runs, 0, ""
 
 
 def print_summaries(
-    settings: RunSettings, summaries: Mapping[str, Summary], *, as_json: bool
+    comparison: Comparison, summaries: Mapping[str, Summary], *, as_json: bool
 ) -> None:
     """Print the summaries of the runs as a table or as JSON.
 
     Parameters
     ----------
-    settings : RunSettings
+    comparison : Comparison
         The settings that were run.
     summaries : mapping
         Map from the name of each setting to the summary of its runs.
     as_json : bool
         Whether to print a JSON object instead of a table.
     """
-    import json
-
     if as_json:
-        cell = next(iter(settings.cells.values()))
+        cell = next(iter(comparison.cells.values()))
         document = {
-            "command": settings.command,
+            "command": comparison.command,
             "world": cell.world,
             "episodes": cell.episodes,
             "stages": cell.stages,
-            "settings": [asdict(summary) for summary in summaries.values()],
+            "settings": list(summaries.values()),
         }
         typer.echo(json.dumps(document, indent=1))
         return
-    typer.echo(settings.heading)
-    table = build_table([settings.column], COLUMNS)
-    for name, summary in summaries.items():
-        table.add_row(name, *summary.row())
-    print_table(table)
+    typer.echo(comparison.heading)
+    rows = [[name, *summary_row(summary)] for name, summary in summaries.items()]
+    print_table([comparison.column, *COLUMNS], rows, numbers=range(1, 1 + len(COLUMNS)))
     if note := note_of(summaries):
         typer.echo(note)
 
 
 def note_of(summaries: Mapping[str, Summary]) -> str:
     """Return a note that names the bases in `summaries` that are not designed to be optimistic."""
-    return optimism_note(one.base for one in summaries.values() if one.optimism_held is None)
+    return optimism_note(one["base"] for one in summaries.values() if one["optimism_held"] is None)
 
 
 def write_run_report(
-    settings: RunSettings,
+    comparison: Comparison,
     figure: "PanelFigure",
     summaries: Mapping[str, Summary],
     path: Path,
@@ -291,7 +251,7 @@ def write_run_report(
 
     Parameters
     ----------
-    settings : RunSettings
+    comparison : Comparison
         The settings that were run.
     figure : PanelFigure
         Figure of the regret of all settings.
@@ -312,15 +272,15 @@ def write_run_report(
         "Regret is the final regret; updates and epochs are means over runs. Missing is the "
         "maximum number of episodes in flight, and ψ its bound with high probability (Howson, "
         f"Pike-Burke and Filippi 2023, Lemma 1). {note_of(summaries)}".rstrip(),
-        [settings.column, *(title.replace("\n", " ") for title in COLUMNS)],
-        [[name, *summary.row()] for name, summary in summaries.items()],
+        [comparison.column, *(title.replace("\n", " ") for title in COLUMNS)],
+        [[name, *summary_row(summary)] for name, summary in summaries.items()],
     )
     return write_report(
         path,
-        title=settings.heading,
+        title=comparison.heading,
         sections=[
             Section("Figure", figures={"regret": figure}),
             Section("Summary", tables=[table]),
-            Section("Provenance", facts={"Command": settings.command, **versions()}),
+            Section("Provenance", facts={"Command": comparison.command, **versions()}),
         ],
     )

@@ -7,13 +7,12 @@ import socket
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
-from belated.cli.support.errors import missing_packages
+from belated.cli.support.options import help_from_docstring
 from belated.cli.support.stores import DEFAULT_STORE, StoreOption, hide_password, open_ledger
 
 if TYPE_CHECKING:
@@ -32,13 +31,6 @@ GC_THRESHOLD_OBJECTS: Final = 10_000
 """Number of new objects after which Python's garbage collector looks for reference cycles."""
 
 
-class LogFormat(StrEnum):
-    """Format of the log."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def load_settings(context: typer.Context, file: Path | None) -> Path | None:
     """Use the values in the TOML file `file` as defaults of the options of a command.
 
@@ -52,91 +44,30 @@ def load_settings(context: typer.Context, file: Path | None) -> Path | None:
         values = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise typer.BadParameter(f"{file} cannot be read: {error}.") from None
-    known = {str(param.name): param for param in context.command.params}
-    known.pop("settings")
+    known = [str(param.name) for param in context.command.params if param.name != "settings"]
     for key in values:
         if key not in known:
             raise typer.BadParameter(
                 f"{file} has the unknown key {key!r}; keys are: {', '.join(known)}."
             )
-    context.default_map = {**(context.default_map or {}), **values}
+    context.default_map = values
     return file
 
 
-SettingsOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--settings",
-        envvar="BELATED_SETTINGS",
-        is_eager=True,
-        callback=load_settings,
-        help="TOML file with values of these options, such as store = 'sqlite:///belated.db'.",
-    ),
-]
-
-
+@help_from_docstring(envvar_prefix="BELATED_")
 def serve(
     store: StoreOption = DEFAULT_STORE,
-    host: Annotated[
-        str,
-        typer.Option(
-            envvar="BELATED_HOST",
-            help="Address to listen on. If other machines can reach it, a token must exist.",
-        ),
-    ] = DEFAULT_HOST,
-    port: Annotated[
-        int,
-        typer.Option(
-            envvar="BELATED_PORT", min=0, max=65535, help="Port to listen on; 0 for any free port."
-        ),
-    ] = DEFAULT_PORT,
-    interval: Annotated[
-        float,
-        typer.Option(
-            envvar="BELATED_INTERVAL",
-            min=0.01,
-            max=86400,
-            help="Seconds between two checks for new feedback.",
-        ),
-    ] = 1.0,
+    host: str = DEFAULT_HOST,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = DEFAULT_PORT,
+    interval: Annotated[float, typer.Option(min=0.01, max=86400)] = 1.0,
     memory_limit: Annotated[
-        int | None,
-        typer.Option(
-            envvar="BELATED_MEMORY_LIMIT",
-            min=1,
-            metavar="MIB",
-            help="Memory for learners, in MiB; learners not used recently are released beyond it.",
-            show_default="no limit",
-        ),
+        int | None, typer.Option(min=1, metavar="MIB", show_default="no limit")
     ] = None,
-    max_total_cells: Annotated[
-        int | None,
-        typer.Option(
-            envvar="BELATED_MAX_TOTAL_CELLS",
-            min=1,
-            help="Maximum sum of horizon x states x actions over all problems; a learner takes "
-            "about 100 bytes for each unit.",
-            show_default="20 million",
-        ),
-    ] = None,
-    rate_limit: Annotated[
-        float,
-        typer.Option(
-            envvar="BELATED_RATE_LIMIT",
-            min=0,
-            help="Maximum number of requests per second with one token; 0 for no limit.",
-        ),
-    ] = 0,
-    verbose: Annotated[
-        bool, typer.Option(envvar="BELATED_VERBOSE", help="Log a line for each request.")
-    ] = False,
-    log_format: Annotated[
-        LogFormat,
-        typer.Option(
-            envvar="BELATED_LOG_FORMAT", help="Format of the log, which is written to stderr."
-        ),
-    ] = LogFormat.TEXT,
-    settings: SettingsOption = None,
+    max_total_cells: Annotated[int, typer.Option(min=1, show_default="20 million")] = 20_000_000,
+    rate_limit: Annotated[float, typer.Option(min=0)] = 0,
+    verbose: bool = False,
+    log_format: Literal["text", "json"] = "text",
+    settings: Annotated[Path | None, typer.Option(is_eager=True, callback=load_settings)] = None,
 ) -> None:
     """Serve policies and record feedback over HTTP, until Ctrl-C.
 
@@ -149,27 +80,53 @@ def serve(
     the file.
 
     Example: belated serve --store sqlite:///belated.db --port 8000
-    """
-    with no_gc(), open_ledger(store) as ledger:
-        with missing_packages():
-            from belated.service.auth import is_loopback
-            from belated.service.operations.log import configure_log
-        from belated.learner.background import compilation_in_background
 
-        check_host(host, store, local=is_loopback(host), ledger=ledger)
-        configure_log(as_json=log_format is LogFormat.JSON, log_requests=verbose)
+    Parameters
+    ----------
+    host
+        Address to listen on. If other machines can reach it, a token must exist.
+    port
+        Port to listen on; 0 for any free port.
+    interval
+        Seconds between two checks for new feedback.
+    memory_limit
+        Memory for learners, in MiB; learners not used recently are released beyond it.
+    max_total_cells
+        Maximum sum of horizon x states x actions over all problems; a learner takes about 100 bytes
+        for each unit.
+    rate_limit
+        Maximum number of requests per second with one token; 0 for no limit.
+    verbose
+        Log a line for each request.
+    log_format
+        Format of the log, which is written to stderr.
+    settings
+        TOML file with values of these options, such as store = 'sqlite:///belated.db'.
+    """
+    with open_ledger(store) as ledger:
+        from belated.learner.background import compilation_in_background
+        from belated.service.auth import is_loopback
+        from belated.service.operations.log import configure_log
+
+        tokens, now = ledger.tokens.all(), ledger.store.now()
+        if not is_loopback(host) and not any(token.is_valid(now) for token in tokens):
+            raise typer.BadParameter(
+                f"other machines can reach host {host}, and there is no token; "
+                f"create one first: {format_token_command(store)}",
+                param_hint="'--host'",
+            )
+        configure_log(as_json=log_format == "json", log_requests=verbose)
         server = build_server(
             ledger,
-            open=is_loopback(host),
             interval=interval,
-            shutdown_timeout_s=SHUTDOWN_TIMEOUT_S,
-            memory_limit_mib=memory_limit,
+            open=is_loopback(host),
+            memory_limit_bytes=None if memory_limit is None else memory_limit << 20,
             max_total_cells=max_total_cells,
-            rate_limit=rate_limit,
+            max_requests_per_s=rate_limit,
         )
         with compilation_in_background(), open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
-            print_start(url, store, has_tokens=bool(ledger.tokens.all()))
+            print_start(url, store, has_tokens=bool(tokens))
             reduce_gc_frequency()
             # uvicorn raises the signal again after its shutdown, which would end the process
             # before the ledger is closed.
@@ -178,30 +135,14 @@ def serve(
     typer.echo(f"Stopped; everything is stored in {hide_password(store)}.")
 
 
-@contextmanager
-def no_gc() -> Iterator[None]:
-    """Disable Python's garbage collector until the end of the block or `reduce_gc_frequency`.
-
-    The imports of the service create many objects and few reference cycles. The collector would
-    search all of them again and again.
-    """
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-        gc.enable()
-
-
 def reduce_gc_frequency() -> None:
-    """Enable Python's garbage collector, but let it search for reference cycles less often.
+    """Let Python's garbage collector search for reference cycles less often.
 
     Objects that exist now are not searched any more. Requests create almost no reference cycles,
     and a search takes long if many episodes are in flight.
     """
     gc.freeze()
     gc.set_threshold(GC_THRESHOLD_OBJECTS)
-    gc.enable()
 
 
 @contextmanager
@@ -222,53 +163,42 @@ def stop_signals(handler: Callable[..., Any]) -> Iterator[None]:
 def build_server(
     ledger: "Ledger",
     *,
-    open: bool,
     interval: float,
-    shutdown_timeout_s: int,
-    rate_limit: float = 0,
-    memory_limit_mib: int | None = None,
-    max_total_cells: int | None = None,
+    memory_limit_bytes: int | None = None,
+    shutdown_timeout_s: int = SHUTDOWN_TIMEOUT_S,
     limits: "ConnectionLimits | None" = None,
+    **settings: Any,
 ) -> "uvicorn.Server":
-    """Return a server of the HTTP service. Exit with a message if a package is missing.
+    """Return a server of the HTTP service.
 
     Parameters
     ----------
     ledger : Ledger
         Ledger that the service uses.
-    open : bool
-        Whether to accept requests without a token as long as no token exists.
-    interval : float
-        Seconds between two checks for new feedback.
+    interval, memory_limit_bytes
+        Arguments of `belated.online.host.Host`.
     shutdown_timeout_s : int
         Maximum number of seconds to wait for requests in progress when the server stops.
-    rate_limit : float
-        Maximum number of requests per second with one token; 0 for no limit.
-    memory_limit_mib : int, optional
-        Memory for learners, in MiB; None for no limit.
-    max_total_cells : int, optional
-        Maximum sum of horizon x states x actions over all problems; None for the default.
     limits : ConnectionLimits | None
         Limits on connections; None for the default limits.
+    **settings
+        Fields of `belated.service.Settings`.
 
     Returns
     -------
     uvicorn.Server
         The server, not yet running.
     """
-    with missing_packages():
-        import uvicorn
+    import uvicorn
 
-        from belated.online.host import Host
-        from belated.service import Settings, create_app
-        from belated.service.operations.connections import ConnectionLimits, limit_connections
-        from belated.service.operations.log import LimitLog
-    memory = None if memory_limit_mib is None else memory_limit_mib << 20
-    learners = Host(ledger, interval=interval, memory_limit_bytes=memory)
-    cells = {} if max_total_cells is None else {"max_total_cells": max_total_cells}
+    from belated.online.host import Host
+    from belated.service import Settings, create_app
+    from belated.service.operations.connections import ConnectionLimits, limit_connections
+    from belated.service.operations.log import LimitLog
+
+    learners = Host(ledger, interval=interval, memory_limit_bytes=memory_limit_bytes)
     limits = (limits or ConnectionLimits()).restrict_to_open_files()
-    settings = Settings(open=open, max_requests_per_s=rate_limit, **cells)
-    app = create_app(ledger, learners, settings)
+    app = create_app(ledger, learners, Settings(**settings))
     config = uvicorn.Config(
         app,
         log_config=None,
@@ -284,29 +214,6 @@ def build_server(
     connections = server.server_state.connections
     app.state.belated.metrics.watch("connections", lambda: len(connections))
     return server
-
-
-def check_host(host: str, store: str, *, local: bool, ledger: "Ledger") -> None:
-    """Exit with a usage error if other machines could reach a service that requires no token.
-
-    Parameters
-    ----------
-    host : str
-        Address to listen on.
-    store : str
-        Database address of the ledger, for the message.
-    local : bool
-        Whether only this machine can reach `host`.
-    ledger : Ledger
-        Ledger with the tokens.
-    """
-    if local or any(token.is_valid(ledger.store.now()) for token in ledger.tokens.all()):
-        return
-    raise typer.BadParameter(
-        f"other machines can reach host {host}, and there is no token; "
-        f"create one first: {format_token_command(store)}",
-        param_hint="'--host'",
-    )
 
 
 def open_listener(host: str, port: int) -> socket.socket:
@@ -353,9 +260,9 @@ def print_start(url: str, store: str, *, has_tokens: bool) -> None:
     typer.echo(f"Dashboard: {url}/ ; API description: {url}/openapi.json")
     if has_tokens:
         typer.echo("Every request needs a token: curl -H 'Authorization: Bearer belated_...'")
-        return
-    typer.echo("WARNING: there are no tokens; everyone on this machine has full access.")
-    typer.echo(f"To require tokens: {format_token_command(store)}")
+    else:
+        typer.echo("WARNING: there are no tokens; everyone on this machine has full access.")
+        typer.echo(f"To require tokens: {format_token_command(store)}")
 
 
 def format_token_command(store: str) -> str:

@@ -1,43 +1,33 @@
 """`belated sweep`: run all settings of a study."""
 
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
-from belated.cli.support.options import (
-    DeviceOption,
-    SchedulerOption,
-    ShardOption,
-    ThreadsOption,
-    select_shard,
-)
+from belated.cli.support.options import OptionalCount, help_from_docstring, parse_option
 from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from belated.sweep.bands import Columns
     from belated.sweep.cell import Cell
     from belated.sweep.results import Results
     from belated.sweep.store import Store
-    from belated.sweep.sweep import SweepResult
 
 STUDY_HELP = f"Study file (TOML), or the name of a packaged study: {', '.join(study_names())}."
 
 
+@help_from_docstring()
 def sweep(
     study: Annotated[Path, typer.Argument(help=STUDY_HELP)],
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for the results; by default results/NAME, the study's name."),
-    ] = None,
-    threads: ThreadsOption = None,
-    scheduler: SchedulerOption = None,
-    device: DeviceOption = "cpu",
-    shard: ShardOption = None,
+    out: Path | None = None,
+    threads: OptionalCount = None,
+    scheduler: str | None = None,
+    device: Literal["cpu", "gpu"] = "cpu",
+    shard: str | None = None,
 ) -> None:
     """Run all settings and seeds of a study.
 
@@ -46,10 +36,14 @@ def sweep(
     `belated.results(FOLDER)` reads the results in Python, and `belated figures FOLDER` draws them.
 
     Example: belated sweep late-rewards
+
+    Parameters
+    ----------
+    out
+        Folder for the results; by default results/NAME, the study's name.
     """
     require_packages("belated sweep", "sweep", "duckdb")
     from belated.cli.support.run_summary import optimism_note
-    from belated.files import write_atomically
     from belated.sweep.results import Results
     from belated.sweep.store import Store
     from belated.sweep.study import read_study
@@ -59,14 +53,13 @@ def sweep(
         cells = plan.cells()
     except ValueError as error:
         exit_with_message(str(error), 2)
-    cells = select_shard(cells, shard)
     store = Store(out or Path("results") / plan.name)
     facts = {"study": plan.name, "command": f"belated sweep {study.name}"}
-    with usage_errors("--out"):
-        write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
-    outcome = run_cells(cells, store, threads=threads, scheduler=scheduler, device=device)
+    outcome = run_cells(
+        cells, store, facts, shard, threads=threads, scheduler=scheduler, device=device
+    )
     if shard is not None:
-        typer.echo(f"{format_outcome(outcome)}: {store.folder}")
+        typer.echo(f"{outcome}: {store.folder}")
         typer.echo(
             "When all parts are finished, the same command without --shard shows the results."
         )
@@ -78,19 +71,14 @@ def sweep(
         typer.echo(note)
     summary = store.folder / "summary.csv"
     with usage_errors("--out"):
-        write_atomically(summary, format_csv(rows).encode())
-    typer.echo(f"{format_outcome(outcome)}: {store.folder}")
+        write_csv(summary, rows)
+    typer.echo(f"{outcome}: {store.folder}")
     typer.echo(f"All columns of each setting: {summary}")
 
 
 def run_cells(
-    cells: "Sequence[Cell]",
-    store: "Store",
-    *,
-    threads: int | None,
-    scheduler: str | None,
-    device: str = "cpu",
-) -> "SweepResult":
+    cells: "Sequence[Cell]", store: "Store", facts: Mapping[str, str], shard: str | None, **how: Any
+) -> str:
     """Run a sweep. After an error or Ctrl-C, exit with a message and an exit code other than 0.
 
     Parameters
@@ -99,29 +87,33 @@ def run_cells(
         Cells to run.
     store : Store
         Folder of the results. Cells that are already finished in this folder are skipped.
-    threads : int or None
-        Number of cells computed at the same time; None for the number of processors.
-    scheduler : str or None
-        "local:N" for N processes, or the address of a Dask scheduler; None for threads.
-    device : str
-        "cpu" or "gpu"; exit with a message if it is neither.
+    facts : mapping
+        Content of the file study.json in this folder.
+    shard : str or None
+        Value of the option --shard, such as "2/8"; None to run all cells.
+    **how
+        Arguments of `belated.sweep.sweep.sweep`: threads, scheduler and device.
 
     Returns
     -------
-    SweepResult
-        Number of cells computed, number of cells skipped, and duration.
+    str
+        Numbers of computed and skipped cells.
     """
     import errno
 
+    from belated.files import write_atomically
     from belated.learner.own_functions import CompilationError
     from belated.simulation.gpu import GpuMismatchError
-    from belated.simulation.many import Device
+    from belated.sweep.cost import select_shard
     from belated.sweep.sweep import sweep as run_sweep
 
+    if shard is not None:
+        every, cells = cells, parse_option("--shard", select_shard, cells, shard)
+        typer.echo(f"Part {shard}: {len(cells)} of {len(every)} cells.", err=True)
+    with usage_errors("--out"):
+        write_atomically(store.folder / "study.json", json.dumps(facts, indent=1).encode())
     try:
-        return run_sweep(
-            cells, store, threads=threads, scheduler=scheduler, device=cast(Device, device)
-        )
+        outcome = run_sweep(cells, store, **how)
     except KeyboardInterrupt:
         done = sum(store.is_finished(cell) for cell in cells)
         exit_with_message(
@@ -129,24 +121,18 @@ def run_cells(
             f"{store.folder}; give the same command again to resume.",
             130,
         )
-    except (ValueError, CompilationError) as error:
-        exit_with_message(str(error), 2)
-    except GpuMismatchError as error:
-        exit_with_message(str(error))
+    except (ValueError, CompilationError, GpuMismatchError) as error:
+        exit_with_message(str(error), 1 if isinstance(error, GpuMismatchError) else 2)
     except OSError as error:
         full = error.errno == errno.ENOSPC or "No space left" in str(error)
         cause = f"The disk of {store.folder} is full" if full else f"{error}"
         exit_with_message(
             f"{cause}. Finished cells are stored; give the same command again to resume."
         )
-
-
-def format_outcome(outcome: "SweepResult") -> str:
-    """Return the numbers of computed and skipped cells in `outcome` as text."""
     return f"{outcome.computed} cells run, {outcome.skipped} already finished"
 
 
-def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
+def print_summary(rows: "Columns", unjudged: Mapping[str, str]) -> None:
     """Print a table of the settings of a study that fits the width of the terminal.
 
     Parameters that differ between the settings are columns of the table; values that all settings
@@ -154,7 +140,7 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     narrow. `rows` is a result of `Results.summary`. `unjudged`, a result of `not_optimistic`,
     contains the ids of the settings for which the table has no number of runs with optimism.
     """
-    from belated.cli.support.output import build_table, print_fitting
+    from belated.cli.support.output import print_table
     from belated.cli.support.run_summary import format_mean_count, format_optimism, format_regret
     from belated.sweep.results import PARTS, varied
 
@@ -162,42 +148,33 @@ def print_summary(rows: "Columns", unjudged: "Mapping[str, str]") -> None:
     common = [str(rows[name][0]) for name in PARTS[:4] if name not in parts]
     if common:
         typer.echo(f"All settings: {', '.join(common)}.")
-    numbers = {
-        "Mean regret": [format_regret(x) for x in rows["mean_regret"]],
-        "95% of runs": [
-            f"{format_regret(low)} to {format_regret(high)}"
-            for low, high in zip(rows["low"], rows["high"], strict=True)
-        ],
-        "Runs": [f"{x}" for x in rows["runs"]],
-        "Updates": [format_mean_count(x) for x in rows["updates"]],
-        "Optimism held": [
-            format_optimism(None if setting in unjudged else int(held), runs)
-            for setting, held, runs in zip(
-                *(rows[name] for name in ("setting", "optimism_held", "runs")), strict=True
-            )
-        ],
-    }
-    tables = []
-    for shown in range(len(numbers), 0, -1):
-        headings = [name.replace("_", " ").capitalize() for name in parts]
-        table = build_table(headings, list(numbers)[:shown])
-        for i in range(len(rows["setting"])):
-            texts = [str(rows[name][i]) for name in parts]
-            table.add_row(*texts, *(column[i] for column in list(numbers.values())[:shown]))
-        tables.append(table)
-    print_fitting(tables)
+    lines = []
+    for values in zip(*rows.values(), strict=True):
+        row = dict(zip(rows, values, strict=True))
+        held = None if row["setting"] in unjudged else row["optimism_held"]
+        numbers = (
+            format_regret(row["mean_regret"]),
+            f"{format_regret(row['low'])} to {format_regret(row['high'])}",
+            f"{row['runs']}",
+            format_mean_count(row["updates"]),
+            format_optimism(held, row["runs"]),
+        )
+        lines.append([*(str(row[name]) for name in parts), *numbers])
+    headings = [name.replace("_", " ").capitalize() for name in parts]
+    headings += ["Mean regret", "95% of runs", "Runs", "Updates", "Optimism held"]
+    print_table(headings, lines, numbers=range(len(parts), len(headings)), optional=4)
 
 
-def format_csv(rows: "Columns") -> str:
-    """Return a table as the text of a CSV file. `rows` maps column names to their values."""
+def write_csv(path: Path, rows: "Columns") -> None:
+    """Write a table to the file `path`. `rows` maps column names to their values."""
     import csv
-    import io
 
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(rows)
-    writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
-    return text.getvalue()
+    from belated.files import replace_atomically
+
+    with replace_atomically(path) as part, part.open("w", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(rows)
+        writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
 
 
 def not_optimistic(results: "Results") -> dict[str, str]:
@@ -207,10 +184,10 @@ def not_optimistic(results: "Results") -> dict[str, str]:
     """
     from belated.learner.bases import BASE_NAMES
 
-    cells = [facts["cell"] for facts in results.provenance.values()]
-    bases = [BASE_NAMES.parse(cell["base"], dict(cell["base_options"])) for cell in cells]
-    return {
-        cell["id"].rpartition("/")[0]: cell["base"]
-        for cell, base in zip(cells, bases, strict=True)
-        if not getattr(base, "optimistic", True)
-    }
+    found = {}
+    for facts in results.provenance.values():
+        cell = facts["cell"]
+        base = BASE_NAMES.parse(cell["base"], dict(cell["base_options"]))
+        if not getattr(base, "optimistic", True):
+            found[cell["id"].rpartition("/")[0]] = cell["base"]
+    return found

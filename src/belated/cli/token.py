@@ -1,12 +1,14 @@
 """`belated token`: create, list, roll over and revoke the tokens of the service."""
 
 import re
-from typing import Annotated, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from belated.cli.support.errors import database_errors, missing_packages, usage_errors
-from belated.cli.support.options import parse_option
+from belated.cli.support.errors import database_errors, usage_errors
+from belated.cli.support.options import help_from_docstring, parse_option
+from belated.cli.support.output import print_table
 from belated.cli.support.stores import (
     DEFAULT_STORE,
     StoreOption,
@@ -14,6 +16,10 @@ from belated.cli.support.stores import (
     open_existing,
     open_ledger,
 )
+
+if TYPE_CHECKING:
+    from belated.ledger.ledger import Ledger
+    from belated.service.tokens import NewToken
 
 SECONDS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 """Map from each unit of a duration to its length in seconds."""
@@ -28,31 +34,32 @@ ExpiresOption = Annotated[
     str | None,
     typer.Option(help="Time after which the token expires, such as 90d or 12h; by default never."),
 ]
+TokenArgument = Annotated[str, typer.Argument(help="Id of the token, see `belated token list`.")]
 
 
 @token.command()
+@help_from_docstring()
 def create(
-    scope: Annotated[
-        str,
-        typer.Option(
-            help="Permissions, separated by commas: read, decide, feedback, correct, withdraw, "
-            "export, metrics; admin has all of them and more."
-        ),
-    ],
-    problem: Annotated[
-        str | None, typer.Option(help="Problem to which the token gives access; by default all.")
-    ] = None,
+    scope: str,
+    problem: str | None = None,
     expires: ExpiresOption = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Create a token and print it. It cannot be shown again, because only its hash is stored.
 
     Example: belated token create --scope decide,feedback --problem clinic --expires 90d
+
+    Parameters
+    ----------
+    scope
+        Permissions, separated by commas: read, decide, feedback, correct, withdraw, export,
+        metrics; admin has all of them and more.
+    problem
+        Problem to which the token gives access; by default all.
     """
-    with missing_packages():
-        from belated.service.tokens import check_scopes, create_token
-    with usage_errors("--scope"):
-        scopes = check_scopes(scope)
+    from belated.service.tokens import check_scopes
+
+    scopes = parse_option("--scope", check_scopes, scope)
     lifetime_s = None if expires is None else parse_option("--expires", parse_duration, expires)
     with open_ledger(store) as ledger, database_errors():
         with usage_errors("--problem"):
@@ -62,14 +69,7 @@ def create(
                     f"There is no problem {problem!r} in {hide_password(store)}; define it first, "
                     "or check --store."
                 )
-        created = create_token()
-        ledger.tokens.add(
-            created.id,
-            created.hash,
-            scopes=scopes,
-            problem=None if found is None else found.id,
-            lifetime_s=lifetime_s,
-        )
+        created = add_token(ledger, scopes, None if found is None else found.id, lifetime_s)
         if not ledger.problems():
             text = f"{hide_password(store)} has no problem yet; check that it is the served store."
             typer.echo(f"Note: {text}", err=True)
@@ -80,28 +80,23 @@ def create(
 @token.command("list")
 def list_tokens(store: StoreOption = DEFAULT_STORE) -> None:
     """List the tokens, without their secrets."""
-    from belated.cli.support.output import build_table, print_table
-
-    table = build_table(
-        ("Token", "Scopes", "Problem", "Created", "Last used", "Expires", "Revoked")
-    )
-    with open_existing(store) as ledger, database_errors():
-        names = {problem.id: problem.name for problem in ledger.problems()}
+    rows = []
+    with open_existing(store) as ledger:
+        names = ledger.names()
         for entry in ledger.tokens.all():
             name = "all" if entry.problem is None else names[entry.problem]
             times = (entry.created, entry.used, entry.expires, entry.revoked)
             shown = ("" if time is None else format_time(time) for time in times)
-            table.add_row(entry.id, ", ".join(entry.scopes), name, *shown)
-    print_table(table)
+            rows.append([entry.id, ", ".join(entry.scopes), name, *shown])
+    print_table(["Token", "Scopes", "Problem", "Created", "Last used", "Expires", "Revoked"], rows)
 
 
 @token.command()
+@help_from_docstring()
 def roll(
-    token: Annotated[str, typer.Argument(help="Id of the token, see `belated token list`.")],
+    token: TokenArgument,
     expires: ExpiresOption = None,
-    overlap: Annotated[
-        str, typer.Option(help="Time for which the old token stays valid, such as 7d or 12h.")
-    ] = "7d",
+    overlap: str = "7d",
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Create a token to replace another one, and let the old one expire.
@@ -110,23 +105,19 @@ def roll(
     all clients change to the new one.
 
     Example: belated token roll 3f9a1c20b7de --expires 90d --overlap 7d
+
+    Parameters
+    ----------
+    overlap
+        Time for which the old token stays valid, such as 7d or 12h.
     """
-    with missing_packages():
-        from belated.service.tokens import create_token
     lifetime_s = None if expires is None else parse_option("--expires", parse_duration, expires)
     overlap_s = parse_option("--overlap", parse_duration, overlap)
-    with open_existing(store) as ledger, database_errors(), usage_errors("TOKEN"):
+    with open_existing(store) as ledger, usage_errors("TOKEN"):
         old = ledger.tokens.expire(token, after_s=overlap_s)
         if old is None or old.expires is None:
             raise ValueError(f"There is no valid token {token[:12]!r}; see `belated token list`.")
-        created = create_token()
-        ledger.tokens.add(
-            created.id,
-            created.hash,
-            scopes=old.scopes,
-            problem=old.problem,
-            lifetime_s=lifetime_s,
-        )
+        created = add_token(ledger, old.scopes, old.problem, lifetime_s)
     typer.echo(
         f"Token {created.id} replaces {old.id}, which expires at {format_time(old.expires)} UTC; "
         "it is shown only once:",
@@ -136,18 +127,32 @@ def roll(
 
 
 @token.command()
-def revoke(
-    token: Annotated[str, typer.Argument(help="Id of the token, see `belated token list`.")],
-    store: StoreOption = DEFAULT_STORE,
-) -> None:
+def revoke(token: TokenArgument, store: StoreOption = DEFAULT_STORE) -> None:
     """Revoke a token; a running service rejects it within a second."""
-    with open_existing(store) as ledger, database_errors(), usage_errors("TOKEN"):
+    with open_existing(store) as ledger, usage_errors("TOKEN"):
         if not ledger.tokens.revoke(token):
             raise ValueError(
                 f"There is no token {token[:12]!r}, or it is already revoked; "
                 "see `belated token list`."
             )
     typer.echo(f"Token {token} is revoked.")
+
+
+def add_token(
+    ledger: "Ledger", scopes: Sequence[str], problem: int | None, lifetime_s: int | None
+) -> "NewToken":
+    """Create a token, store its hash in `ledger`, and return the token.
+
+    `problem` is the id of the only problem to which it gives access, and `lifetime_s` the time in
+    seconds after which it expires; None for all problems and for never.
+    """
+    from belated.service.tokens import create_token
+
+    created = create_token()
+    ledger.tokens.add(
+        created.id, created.hash, scopes=scopes, problem=problem, lifetime_s=lifetime_s
+    )
+    return created
 
 
 def parse_duration(text: str) -> int:

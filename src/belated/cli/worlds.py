@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from belated.cli.support.errors import require_packages, usage_errors
-from belated.cli.support.output import build_table, prepare_figure_path, print_table
+from belated.cli.support.options import help_from_docstring
+from belated.cli.support.output import prepare_figure_path, print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from rich.table import Table
 
     from belated.episode import Bools
     from belated.mdp.model import MDP
@@ -40,56 +39,46 @@ def worlds() -> None:
     The column Successors has the number of possible transitions, and the column Most the largest
     number of successors of one state and action.
     """
-    from rich.text import Text
+    import numpy as np
 
+    from belated.exact.values import optimal_value
     from belated.mdp.worlds import WORLD_FAMILIES, MissingExtraError, example_worlds
 
-    table = build_table(["World"], ("S", "A", "H", "V*", "Successors", "Most"))
-    table.add_column("Source")
+    rows = []
     for named in example_worlds():
         source = named.family.source
         try:
-            numbers = format_numbers(named)
+            world = named.build()
         except MissingExtraError as error:
             numbers, source = ["-"] * 6, f"{source}; needs {error.install_command}"
-        table.add_row(named.name, *numbers, Text(source))  # Text: brackets are not markup
-    print_table(table)
+        else:
+            H, S, A = world.shape.table
+            sizes = (S, A, H, world.succ.size, np.diff(world.ptr).max())
+            numbers = [f"{size:,}" for size in sizes]
+            numbers.insert(3, f"{optimal_value(world):.4g}")
+        rows.append([named.name, *numbers, source])
+    headings = ["World", "S", "A", "H", "V*", "Successors", "Most", "Source"]
+    print_table(headings, rows, numbers=range(1, 7))
     patterns = [family.pattern for family in WORLD_FAMILIES if family.pattern != family.example]
     typer.echo(f"Names of other sizes: {', '.join(patterns)}.")
     typer.echo("`belated show NAME` describes one world.")
 
 
-def format_numbers(named: "NamedWorld") -> list[str]:
-    """Return the numbers in the table row of one world, as text.
-
-    They are S, A, H, the optimal value V*, the number of possible transitions, and the largest
-    number of successors of one state and action. `named` is the parsed name of the world.
-    """
-    import numpy as np
-
-    from belated.exact.values import optimal_value
-
-    world = named.build()
-    H, S, A = world.shape.table
-    most = np.diff(world.ptr).max()
-    counts = (f"{count:,}" for count in (S, A, H))
-    return [*counts, f"{optimal_value(world):.4g}", f"{world.succ.size:,}", f"{most:,}"]
-
-
+@help_from_docstring()
 def show(
-    world: Annotated[
-        str, typer.Argument(help="Name of the world, such as chain-5; see `belated worlds`.")
-    ],
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            help="Write a drawing of a small world to this file, as PDF and PNG.", dir_okay=False
-        ),
-    ] = None,
+    world: Annotated[str, typer.Argument()],
+    plot: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
 ) -> None:
     """Describe one world and its optimal policy.
 
     Example: belated show riverswim-6 --plot riverswim.pdf
+
+    Parameters
+    ----------
+    world
+        Name of the world, such as chain-5; see `belated worlds`.
+    plot
+        Write a drawing of a small world to this file, as PDF and PNG.
     """
     from belated.mdp.worlds import parse_name
 
@@ -105,7 +94,7 @@ def show(
         plot = prepare_figure_path("plot", plot)
     pattern, description = named.family.pattern, named.family.description
     typer.echo(f"{named.name}{'' if pattern == named.name else f' ({pattern})'}: {description}")
-    print_table(build_fact_table(named, mdp))
+    print_facts(named, mdp)
     print_policy(named, mdp)
     if plot is not None:
         with usage_errors("--plot"):
@@ -121,27 +110,20 @@ def show(
             typer.echo(file)
 
 
-def build_fact_table(named: "NamedWorld", world: "MDP") -> "Table":
-    """Return a table of the properties of `world`: a name and a value in each row.
+def print_facts(named: "NamedWorld", world: "MDP") -> None:
+    """Print the properties of `world`, each with its name.
 
     `named` is the parsed name of `world`, with its source and the names of its actions.
     """
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
     from belated.exact.values import optimal_value
     from belated.mdp.summary import summary
 
     facts = {**summary(world), "V*": f"{optimal_value(world):.6g}", "source": named.family.source}
-    if named.family.action_names:
-        facts["actions"] = ", ".join(
-            f"{a} {name}" for a, name in enumerate(named.family.action_names)
-        )
-    table = Table(box=box.SIMPLE, show_header=False, pad_edge=False)
-    for name, value in facts.items():
-        table.add_row(name, Text(value))
-    return table
+    if names := named.family.action_names:
+        facts["actions"] = ", ".join(f"{a} {name}" for a, name in enumerate(names))
+    width = max(map(len, facts))
+    lines = [f" {name:{width}}   {value}" for name, value in facts.items()]
+    typer.echo("\n".join(["", *lines, ""]))
 
 
 def print_policy(named: "NamedWorld", world: "MDP") -> None:
@@ -155,50 +137,26 @@ def print_policy(named: "NamedWorld", world: "MDP") -> None:
     S, H = world.shape.states, world.shape.horizon
     max_states = MAX_GRID_CELLS if isinstance(named.layout, tuple) else MAX_POLICY_STATES
     optimal = optimal_actions(world) if max_states >= S else None
-    playable = world.shape.playable
+    playable, names = world.shape.playable, named.family.action_names
     legend = "· where all are equally good"
     if world.shape.terminal:
         legend += f", {END} where the episode ends"
     if optimal is not None and isinstance(named.layout, tuple):
         typer.echo(f"Optimal first actions ({legend}):\n")
-        columns, names = named.layout[1], named.family.action_names
+        columns = named.layout[1]
         symbols = [action_symbol(optimal[0, s], playable[0, s], names) for s in range(S)]
         for first in range(0, S, columns):
             typer.echo(f"  {' '.join(symbols[first : first + columns])}")
     elif optimal is not None and len(equal_steps(optimal)) <= MAX_POLICY_COLUMNS:
         typer.echo(f"Optimal actions by step ({legend}):")
-        print_table(build_policy_table(optimal, playable, named.family.action_names))
+        steps = equal_steps(optimal)
+        rows = [
+            [str(s), *(action_symbol(optimal[h, s], playable[h, s], names) for h in steps.values())]
+            for s in range(S)
+        ]
+        print_table(["State", *steps], rows, numbers=range(1, 1 + len(steps)))
     else:
         typer.echo(f"The optimal policy is too large to print: {S} states, {H} steps.")
-
-
-def build_policy_table(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> "Table":
-    """Return a table of optimal actions, with a row for each state.
-
-    The table has a column for each range of consecutive steps with the same optimal actions.
-
-    Parameters
-    ----------
-    optimal : array of bool, shape (H, S, A)
-        Whether each action is optimal at each step and state.
-    playable : array of bool, shape (H, S, A)
-        Whether each action can be played; False for all actions of a terminal state.
-    actions : sequence of str
-        Names of the actions; empty if the actions have no names.
-
-    Returns
-    -------
-    Table
-        The table.
-    """
-    from belated.episode import equal_steps
-
-    steps = equal_steps(optimal)
-    table = build_table(["State"], list(steps))
-    for s in range(optimal.shape[1]):
-        symbols = (action_symbol(optimal[h, s], playable[h, s], actions) for h in steps.values())
-        table.add_row(str(s), *symbols)
-    return table
 
 
 def action_symbol(optimal: "Bools", playable: "Bools", actions: "Sequence[str]") -> str:

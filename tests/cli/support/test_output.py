@@ -1,22 +1,10 @@
 """A new file is written completely or not at all."""
 
-import stat
 from pathlib import Path
 
 import pytest
 
 from belated.cli.support.output import new_file
-
-
-def test_it_takes_its_place_at_the_end_and_is_for_its_owner_alone(tmp_path: Path) -> None:
-    file = tmp_path / "new"
-    with new_file(file) as part:
-        part.write_text("all of it")
-        assert not file.exists()
-        assert stat.S_IMODE(part.parent.stat().st_mode) == 0o700
-    assert file.read_text() == "all of it"
-    assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert list(tmp_path.iterdir()) == [file]
 
 
 def test_nothing_is_left_of_one_that_fails(tmp_path: Path) -> None:

@@ -29,15 +29,6 @@ def usage_errors(option: str | None = None) -> Iterator[None]:
         raise typer.BadParameter(text, param_hint=option and f"'{option}'") from None
 
 
-@contextmanager
-def missing_packages() -> Iterator[None]:
-    """Exit with code 1 and a message if a package that is imported in the block is missing."""
-    try:
-        yield
-    except ImportError as error:
-        exit_with_message(str(error))
-
-
 def require_packages(subject: str, extra: str, *packages: str) -> None:
     """Exit with code 1 and a message if one of the `packages` of an extra is not installed.
 

@@ -3,11 +3,9 @@
 The commands import this module when they run, because it imports SQLAlchemy.
 """
 
-import os
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
@@ -16,7 +14,7 @@ from belated.cli.support.output import new_file
 from belated.cli.support.stores import check_file, sqlite_url
 from belated.ledger import migrations, schema
 from belated.ledger.audit import TABLES, check_tables, copy
-from belated.ledger.events import Event, Kind
+from belated.ledger.events import Event
 from belated.ledger.ledger import Ledger
 from belated.ledger.store import Store, parse_url
 from belated.online.verify import Verdict, verify
@@ -36,18 +34,11 @@ class ExistingLedger(Ledger):
 
     progress: Progress | None = None
 
-    def events(
-        self,
-        problem: int | None = None,
-        *,
-        after: int = 0,
-        upto: int | None = None,
-        limit: int | None = None,
-        kinds: Collection[Kind] | None = None,
-    ) -> Iterator[Event]:
-        # Progress is not advanced if only some kinds of events are read.
-        found = super().events(problem, after=after, upto=upto, limit=limit, kinds=kinds)
-        return found if self.progress is None or kinds is not None else self.progress.track(found)
+    def events(self, *arguments: Any, **keywords: Any) -> Iterator[Event]:
+        found = super().events(*arguments, **keywords)
+        if self.progress is None or keywords.get("kinds") is not None:
+            return found
+        return self.progress.track(found)
 
     def names(self) -> dict[int, str]:
         """Return a dict from the id of each problem to its name.
@@ -85,16 +76,12 @@ def open_existing_ledger(url: str) -> ExistingLedger:
     return ExistingLedger.open(url)
 
 
-@dataclass(frozen=True)
-class Verification:
+class Verification(NamedTuple):
     """Result of the verification of a ledger."""
 
-    digest: str
-    """Digest of all events that were read; "unknown" if an event cannot be read."""
-    faults: list[str]
-    """Messages about faults of the ledger as a whole."""
-    verdicts: list[Verdict]
-    """Verdict on each problem. Faults of the ledger as a whole are not repeated in the verdicts."""
+    digest: str  # of all events that were read; "unknown" if an event cannot be read
+    faults: list[str]  # messages about faults of the ledger as a whole
+    verdicts: list[Verdict]  # on each problem, without the faults of the ledger as a whole
 
 
 def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verification:
@@ -147,17 +134,12 @@ def verify_problem(ledger: ExistingLedger, id: int, name: str) -> Verdict:
         return Verdict(name, faults=[f"Events cannot be read: {type(error).__name__}: {error}"])
 
 
-@dataclass(frozen=True)
-class LedgerCopy:
-    """Summary of a copy of a ledger: numbers of rows, digest of the events, and faults."""
+class LedgerCopy(NamedTuple):
+    """Summary of a copy of a ledger."""
 
-    rows: dict[str, int]
-    """Map from the name of each table to its number of rows."""
-    digest: str
-    """Digest of all events of the copy."""
-    faults: list[str]
-    """Messages about faults of the events and tables of the copy. They are faults of the original
-    too, because the copy has the same rows."""
+    rows: dict[str, int]  # number of rows of each table
+    digest: str  # digest of all events of the copy
+    faults: list[str]  # messages about faults of the copy, which the original has too
 
 
 def copy_to(source: ExistingLedger, url: str) -> LedgerCopy:
@@ -197,9 +179,8 @@ def copy_and_check(source: ExistingLedger, target: ExistingLedger) -> LedgerCopy
     with Progress("Copying", total=total, unit="rows") as progress:
 
         @sa.event.listens_for(target.store.writer, "after_cursor_execute")
-        def count_inserts(
-            connection: Any, cursor: Any, statement: str, values: Any, context: Any, many: bool
-        ) -> None:
+        def count_inserts(*arguments: Any) -> None:
+            context: Any = arguments[4]
             if context is not None and context.isinsert:
                 progress.advance(len(context.compiled_parameters))
 
@@ -227,42 +208,19 @@ def export_events(ledger: ExistingLedger, path: Path, *, problem: int | None, pa
     int
         Number of events written.
     """
-    from belated.service.export import COLUMNS, write_parquet
+    from belated.service.export import COLUMNS, event_line, write_parquet
 
+    names = ledger.names()
     total = ledger.count_rows(schema.events, problem)
+    longest = 0  # line, in bytes
     with new_file(path) as part, Progress("Exporting", total=total, unit="rows") as progress:
         ledger.progress = progress
         lines = part.with_suffix(".ndjson") if parquet else part
-        longest = write_lines(lines, ledger.events(problem), ledger.names())
+        with lines.open("wb") as out:
+            for event in ledger.events(problem):
+                # The name of a problem contains nothing that JSON would escape.
+                text = f'{{"problem": "{names[event.problem]}", {event_line(event)[1:]}'
+                longest = max(longest, out.write(text.encode()))
         if parquet:
             write_parquet(lines, part, longest, columns={"problem": "VARCHAR", **COLUMNS})
         return progress.done
-
-
-def write_lines(path: Path, events: Iterable[Event], names: Mapping[int, str]) -> int:
-    """Write one line of JSON for each event.
-
-    Parameters
-    ----------
-    path : Path
-        File to write. Only its owner can read it.
-    events : iterable of Event
-        Events to write.
-    names : mapping
-        Map from the id of each problem to its name.
-
-    Returns
-    -------
-    int
-        Length of the longest line in bytes.
-    """
-    from belated.service.export import event_line
-
-    longest = 0
-    with open(path, "wb", opener=lambda file, flags: os.open(file, flags, 0o600)) as out:
-        for event in events:
-            # The name of a problem contains nothing that JSON would escape.
-            text = f'{{"problem": "{names[event.problem]}", {event_line(event)[1:]}'.encode()
-            longest = max(longest, len(text))
-            out.write(text)
-    return longest

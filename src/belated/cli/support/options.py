@@ -1,81 +1,110 @@
-"""Options shared by several commands: declarations, parsers and checks."""
+"""Options of commands: help texts, options that several commands have, parsers and checks."""
 
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, fields
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+import re
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin
 
 import typer
 
-from belated.check import check_choice
 from belated.cli.support.errors import usage_errors
 from belated.names import parse_value
-from belated.options import CHOICES, SimulationOptions, extend_signature
+from belated.options import SimulationOptions, extend_signature
 
 if TYPE_CHECKING:
-    from belated.sweep.cell import Cell
     from belated.sweep.study import Study
 
 T = TypeVar("T")
 Command = TypeVar("Command", bound=Callable[..., None])
 
-HELP: Final = {option.name: option.metadata["help"] for option in fields(SimulationOptions)}
-"""Map from the name of each option of a simulation to its help text."""
+HEADING: Final = "\n\nParameters\n----------\n"
+"""Heading of the section of a docstring with the parameters."""
 
-DEFAULTS: Final = {"rewards": "known", **asdict(SimulationOptions())}
-"""Map from "rewards", and from the name of each option of a simulation, to its default value."""
+ENTRY: Final = re.compile(r"^(\w+)(?: : .*)?\n((?: .*\n?)+)", re.MULTILINE)
+"""Regular expression for the name and the text of a parameter in this section."""
 
 BaseOptions = dict[str, Any]
 """Map from the name of each option of a base to its value, such as {"scale": 0.1}."""
 
-BasesOption = Annotated[
-    list[str],
-    typer.Option(
-        help="Base: ucrl2, ucrl2:scale=0.1, or module:name for your own. May be repeated."
-    ),
-]
-BaseOptionsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--option", help="key=value for all bases, BASE.key=value for one. May be repeated."
-    ),
-]
-DelaysOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="Delay law such as geometric:100 (default constant:0), weekly:7:geometric:100 or "
-        "by_action:0=constant:5,1=geometric:100; see the page on delays. May be repeated."
-    ),
-]
-EpisodesOption = Annotated[int, typer.Option(help="Number of episodes in each run.", min=1)]
-StagesOption = Annotated[str, typer.Option(help=HELP["stages"])]
-ThreadsOption = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of runs computed at the same time; by default the number of processors. "
-        "Does not affect results.",
-        min=1,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-SchedulerOption = Annotated[
-    str | None,
-    typer.Option(help="'local:N' for N processes, or the address of a Dask scheduler."),
-]
-ShardOption = Annotated[
-    str | None,
-    typer.Option(
-        help="Compute only part I of N, written I/N, for example in an array of jobs. All parts "
-        "may write to the same folder."
-    ),
-]
+Count = Annotated[int, typer.Option(min=1)]
+OptionalCount = Annotated[int | None, typer.Option(min=1)]
+JsonOption = Annotated[bool, typer.Option("--json")]
 
-DeviceOption = Annotated[
-    str,
-    typer.Option(
-        help="'cpu', or 'gpu' to run on an NVIDIA GPU what it supports. Does not affect results."
-    ),
-]
+
+class SharedOptions:
+    """Help texts of the options that several commands have.
+
+    Parameters
+    ----------
+    base
+        Base: ucrl2, ucrl2:scale=0.1, or module:name for your own. May be repeated.
+    option
+        key=value for all bases, BASE.key=value for one. May be repeated.
+    delay
+        Delay law such as geometric:100 (default constant:0), weekly:7:geometric:100 or
+        by_action:0=constant:5,1=geometric:100; see the page on delays. May be repeated.
+    episodes
+        Number of episodes in each run.
+    threads
+        Number of runs computed at the same time; by default the number of processors. Does not
+        affect results.
+    as_json
+        Print one JSON object.
+    scheduler
+        'local:N' for N processes, or the address of a Dask scheduler.
+    shard
+        Compute only part I of N, written I/N, for example in an array of jobs. All parts may write
+        to the same folder.
+    device
+        'cpu', or 'gpu' to run on an NVIDIA GPU what it supports. Does not affect results.
+    """
+
+
+def help_from_docstring(*, envvar_prefix: str = "") -> Callable[[Command], Command]:
+    """Return a decorator that gives the options of a command their help texts.
+
+    The texts are those of the section "Parameters" of its docstring, or else of `SharedOptions`.
+    The text before this section is the help text of the command itself. Parameters without an entry
+    keep their declaration.
+
+    Parameters
+    ----------
+    envvar_prefix : str
+        Prefix of the environment variable of each option, such as "BELATED_"; empty for none.
+
+    Returns
+    -------
+    callable
+        Decorator.
+    """
+
+    def describe(parameter: inspect.Parameter, help: str | None) -> inspect.Parameter:
+        declared: Any = parameter.annotation
+        is_declared = get_origin(declared) is Annotated
+        info = copy(declared.__metadata__[0]) if is_declared else typer.Option()
+        info.help = help or info.help
+        if envvar_prefix:
+            info.envvar = envvar_prefix + parameter.name.upper()
+        kind = declared.__origin__ if is_declared else declared
+        return parameter.replace(annotation=Annotated[kind, info])
+
+    def decorate(command: Command) -> Command:
+        shared, text = inspect.getdoc(SharedOptions) or "", inspect.getdoc(command) or ""
+        text, _, own = text.partition(HEADING)
+        entries = ENTRY.findall(f"{shared.partition(HEADING)[2]}\n{own}")  # own entries take effect
+        helps = {name: " ".join(entry.split()) for name, entry in entries}
+        signature = inspect.signature(command)
+        parameters = [
+            describe(parameter, helps.get(name)) if name in helps or envvar_prefix else parameter
+            for name, parameter in signature.parameters.items()
+        ]
+        command.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        command.__doc__ = text
+        return command
+
+    return decorate
 
 
 def takes_simulation_options(command: Command) -> Command:
@@ -85,12 +114,12 @@ def takes_simulation_options(command: Command) -> Command:
     """
     added = [
         inspect.Parameter(
-            name,
+            option.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=DEFAULTS[name],
-            annotation=Annotated[str, typer.Option(help=text)],
+            default=option.default,
+            annotation=Annotated[option.type, typer.Option(help=option.metadata["help"])],
         )
-        for name, text in HELP.items()
+        for option in fields(SimulationOptions)
     ]
     return extend_signature(command, added)
 
@@ -116,13 +145,17 @@ def parse_option(option: str, parse: Callable[..., T], *values: Any) -> T:
         return parse(*values)
 
 
-def format_value(value: object) -> str:
-    """Return `value` as text from which `parse_value` restores the same value.
+def format_options(options: Mapping[str, object]) -> list[str]:
+    """Return the texts "key=value" of `options`, from which `parse_value` restores the values.
 
-    >>> format_value(True), format_value(0.1), format_value("two_term")
-    ('true', '0.1', 'two_term')
+    >>> format_options({"monotone": True, "scale": 0.1})
+    ['monotone=true', 'scale=0.1']
     """
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    words = {True: "true", False: "false"}
+    return [
+        f"{key}={words[value] if isinstance(value, bool) else value}"
+        for key, value in options.items()
+    ]
 
 
 def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, BaseOptions]:
@@ -151,45 +184,39 @@ def parse_base_options(texts: Sequence[str], bases: Sequence[str]) -> dict[str, 
     return options
 
 
-def parse_bases(bases: Sequence[str], texts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return a dict from each of `bases` to its section [[bases]] of a study.
-
-    `bases` are texts such as "ucrl2" or "ucrl2:scale=0.1", and `texts` the values of --option. An
-    option in the text of a base takes precedence. Exit with a usage error if a text is invalid, or
-    if an --option has no effect because each base to which it applies sets it in its text.
-    """
-    from belated.learner.bases import BASE_NAMES
-
-    with usage_errors("--option"):
-        given = parse_base_options(texts, bases)
-    named = {base: parse_option("--base", BASE_NAMES.find, base) for base in given}
-    with usage_errors("--option"):
-        for key in dict.fromkeys(key for options in given.values() for key in options):
-            twice = [key in named[base].options for base in given if key in given[base]]
-            if all(twice):
-                base = next(base for base in given if key in given[base])
-                raise ValueError(
-                    f"{key} is given twice, {format_value(named[base].options[key])} with the "
-                    f"base and {format_value(given[base][key])} separately; give it once."
-                )
-    return {
-        base: {"name": named[base].name, **options, **named[base].options}
-        for base, options in given.items()
-    }
-
-
-def build_study(**keys: Any) -> "Study":
+def build_study(bases: Sequence[str], options: Sequence[str], **keys: Any) -> "Study":
     """Return a study, whose keys are given by options of a command.
 
-    Exit with a usage error that names the option if a value is invalid.
+    The label of each base is its text, whose options take precedence over --option. Exit with a
+    usage error that names the option if a value is invalid, or if an --option has no effect.
+
+    Parameters
+    ----------
+    bases : sequence of str
+        Values of --base, such as "ucrl2" or "ucrl2:scale=0.1".
+    options : sequence of str
+        Values of --option.
+    **keys
+        Other keys of the study.
+
+    Returns
+    -------
+    Study
+        The study.
     """
+    from belated.learner.bases import BASE_NAMES
     from belated.sweep.study import Study, StudyError
 
-    for name in (name for name in keys if name in CHOICES):
-        with usage_errors(f"--{name.replace('_', '-')}"):
-            check_choice(name, keys[name], CHOICES[name])
+    with usage_errors("--option"):
+        given = parse_base_options(options, bases)
+    inline = {text: parse_option("--base", BASE_NAMES.find, text).options for text in given}
+    used = {key for text, own in given.items() for key in own if key not in inline[text]}
+    sections = []
+    for text, own in given.items():
+        kept = {key: own[key] for key in own if key not in inline[text] or key not in used}
+        sections.append({"name": text, "label": text, **kept})
     try:
-        return Study(name="belated", **keys)
+        return Study(name="belated", bases=sections, **keys)  # type: ignore[arg-type]
     except StudyError as error:
         key, reason = next(iter(error.reasons.items()))
         option = {"worlds": "world", "bases": "base", "updaters": "updater", "delays": "delay"}
@@ -202,20 +229,4 @@ def format_base(base: str, options: BaseOptions) -> str:
     >>> format_base("ucbvi-bf", {"preset": "two_term", "scale": 0.1}), format_base("ucrl2", {})
     ('ucbvi-bf (preset=two_term, scale=0.1)', 'ucrl2')
     """
-    listed = ", ".join(f"{key}={format_value(value)}" for key, value in options.items())
-    return f"{base} ({listed})" if listed else base
-
-
-def select_shard(cells: "Sequence[Cell]", text: str | None) -> "list[Cell]":
-    """Return the cells of one shard, and print their number on stderr.
-
-    `text` is the value of the option --shard, such as "2/8". If it is None, all `cells` are
-    returned, and nothing is printed.
-    """
-    from belated.sweep.cost import select_shard as select
-
-    if text is None:
-        return list(cells)
-    chosen: list[Cell] = parse_option("--shard", select, cells, text)
-    typer.echo(f"Part {text}: {len(chosen)} of {len(cells)} cells.", err=True)
-    return chosen
+    return f"{base} ({', '.join(format_options(options))})" if options else base

@@ -1,66 +1,61 @@
 """Output of commands: tables, printed at full width, new files and paths of figures."""
 
 import os
-import shutil
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from belated.cli.support.errors import require_packages, usage_errors
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 MAX_TABLE_CHARS = 10_000
 """Width, in characters, of the imaginary console on which the width of a table is measured. It is
 larger than the width of any table, so that no cell is wrapped."""
 
 
-def build_table(texts: Sequence[str], numbers: Sequence[str] = ()) -> "Table":
-    """Return a table without rows.
+def print_table(
+    headings: Sequence[str],
+    rows: Iterable[Sequence[str] | None],
+    *,
+    numbers: range = range(0),
+    optional: int = 0,
+) -> None:
+    """Print a table, at its full width even if the terminal is narrower.
 
-    `texts` are the headings of the left-aligned columns, and `numbers` the headings of the
-    right-aligned columns that follow.
+    Parameters
+    ----------
+    headings : sequence of str
+        Headings of the columns.
+    rows : iterable of sequence of str
+        Cells of each row; None for a blank line.
+    numbers : range
+        Indices of the columns that are aligned to the right.
+    optional : int
+        Number of last columns, all of which may be omitted if the terminal is too narrow. They are
+        printed if the output is not a terminal and the environment variable COLUMNS is not set.
     """
     from rich import box
-    from rich.table import Table
-
-    table = Table(*texts, box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
-    for title in numbers:
-        table.add_column(title, justify="right")
-    return table
-
-
-def print_table(table: "Table") -> None:
-    """Print `table` at its full width, even if the terminal is narrower."""
-    from rich.console import Console
-
-    Console(width=full_width(table)).print(table)
-
-
-def print_fitting(tables: "Sequence[Table]") -> None:
-    """Print the first of `tables` that fits the width of the terminal, or the last if none does.
-
-    If the output is not a terminal and the environment variable COLUMNS is not set, the first table
-    is printed.
-    """
-    from rich.console import Console
-
-    console = Console()
-    unlimited = not console.is_terminal and "COLUMNS" not in os.environ
-    fitting = (table for table in tables if unlimited or full_width(table) <= console.width)
-    print_table(next(fitting, tables[-1]))
-
-
-def full_width(table: "Table") -> int:
-    """Return the width of `table` in characters if no cell is wrapped."""
     from rich.console import Console
     from rich.measure import Measurement
+    from rich.table import Table
+    from rich.text import Text
 
-    wide = Console(width=MAX_TABLE_CHARS)
-    return Measurement.get(wide, wide.options, table).maximum
+    rows = list(rows)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for i, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if i in numbers else "left")
+    for row in rows:
+        if row is None:
+            table.add_section()
+        else:
+            table.add_row(*map(Text, row))  # Text: brackets are not markup
+    wide, console = Console(width=MAX_TABLE_CHARS), Console()
+    width = Measurement.get(wide, wide.options, table).maximum
+    if optional and width > console.width and (console.is_terminal or "COLUMNS" in os.environ):
+        shorter = [row and row[:-1] for row in rows]
+        print_table(headings[:-1], shorter, numbers=numbers, optional=optional - 1)
+    else:
+        Console(width=width).print(table)
 
 
 @contextmanager
@@ -91,9 +86,8 @@ def new_file(path: Path, *, companions: Sequence[str] = ()) -> Iterator[Path]:
         _check_absent(path.with_name(path.name + suffix))
     if not path.parent.is_dir():
         raise ValueError(f"{path} cannot be created: there is no folder {path.parent}.")
-    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-    try:
-        part = folder / "part"
+    with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+        part = Path(folder, "part")
         yield part
         part.chmod(0o600)
         _sync(part)
@@ -102,25 +96,37 @@ def new_file(path: Path, *, companions: Sequence[str] = ()) -> Iterator[Path]:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
         os.replace(part, path)
         _sync(path.parent)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def prepare_figure_path(option: str, path: Path) -> Path:
     """Return the `path` of a figure without its suffix, and create its folder.
 
-    The suffix is removed because a figure is written both as PDF and as PNG. If the path cannot be
-    used, exit with a usage error. Its message contains `option`, the name of the option without
-    the leading hyphens. Exit with a message if Matplotlib is not installed.
+    The suffix is removed because a figure is written both as PDF and as PNG. Exit with a message if
+    Matplotlib is not installed. `option` is as in `prepare_folder`.
     """
     require_packages(f"--{option}", "figures", "matplotlib")
-    with usage_errors(f"--{option}"):
-        if path.suffix not in ("", ".pdf", ".png"):
-            raise ValueError(
-                f"{option} must end in .pdf, .png or have no suffix, got {str(path)!r}."
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
+    prepare_folder(option, path, ".pdf, .png or have no suffix", ("", ".pdf", ".png"))
     return path.with_suffix("")
+
+
+def prepare_folder(option: str, path: Path, expected: str, suffixes: Sequence[str]) -> None:
+    """Create the folder of the file `path`. Exit with a usage error if the path cannot be used.
+
+    Parameters
+    ----------
+    option : str
+        Name of the option with the path, without the leading hyphens.
+    path : Path
+        File that will be written.
+    expected : str
+        Description of the allowed suffixes, for the message.
+    suffixes : sequence of str
+        Allowed suffixes of the file.
+    """
+    with usage_errors(f"--{option}"):
+        if path.suffix not in suffixes:
+            raise ValueError(f"{option} must end in {expected}, got {str(path)!r}.")
+        path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _check_absent(path: Path) -> None:

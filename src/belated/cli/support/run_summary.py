@@ -2,10 +2,7 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
-
-from belated.cli.support.options import BaseOptions
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from belated.simulation.run import Run
@@ -23,58 +20,32 @@ COLUMNS: Final = (
 """Headings of the table columns that follow the name of the setting."""
 
 
-@dataclass(frozen=True)
-class Summary:
-    """Summary of the runs of one setting. Its fields are those of the JSON output."""
-
-    setting: str
-    """Id of the setting; see `Cell.setting`."""
-    base: str
-    options: BaseOptions
-    updater: str
-    delay: str
-    runs: int
-    """Number of runs of the setting."""
-    mean_regret: float
-    """Mean final regret."""
-    low: float
-    """2.5 % quantile of the final regret."""
-    high: float
-    """97.5 % quantile of the final regret."""
-    lost: float
-    """Mean final regret as a fraction of V*K, the expected sum of the rewards of an optimal policy
-    in K episodes."""
-    updates: float
-    """Mean over runs of the number of times that a new plan was computed."""
-    epochs: float
-    """Mean over runs of the number of epochs."""
-    max_missing: int
-    """Maximum number of episodes in flight at the same time, over all runs."""
-    psi: float | None
-    """Upper bound psi of Lemma 1 on the number of episodes in flight; None if it is infinite, or if
-    there is none because delays depend on what is played."""
-    optimism_held: int | None
-    """Number of runs in which V~_1 >= V*_1 in every episode; None for a base that is not designed
-    to be optimistic, such as psrl."""
-    seeds: list[int]
-    total_regret: list[float]
-    """Final regret of each run, in the order of `seeds`."""
-
-    def row(self) -> list[str]:
-        """Return the cells of a table row as text, in the order of `COLUMNS`."""
-        return [
-            format_regret(self.mean_regret),
-            f"{format_regret(self.low)} to {format_regret(self.high)}",
-            f"{100 * self.lost:.1f}%",
-            format_mean_count(self.updates),
-            format_mean_count(self.epochs),
-            f"{self.max_missing:,} ({format_bound(self.psi, self.delay)})",
-            format_optimism(self.optimism_held, self.runs),
-        ]
+Summary = dict[str, Any]
+"""Summary of the runs of one setting, as JSON object; see `summarize`."""
 
 
 def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
-    """Return a summary of `runs`. `cell` describes the setting of the runs."""
+    """Return a summary of the runs of one setting.
+
+    Parameters
+    ----------
+    cell : Cell
+        The setting.
+    runs : sequence of Run
+        Its runs.
+
+    Returns
+    -------
+    dict
+        The id of the setting (setting), its base, the options of the base, updater and delay, and
+        the number of runs. Mean and central 95 % of the final regret (mean_regret, low, high), and
+        its mean as a fraction of V*K, the expected sum of the rewards of an optimal policy in K
+        episodes (lost). Mean numbers of plans (updates) and of epochs. The maximum number of
+        episodes in flight (max_missing), and its upper bound psi of Lemma 1, None if it is infinite
+        or if delays depend on what is played. The number of runs in which V~_1 >= V*_1 in every
+        episode (optimism_held), None for a base that is not designed to be optimistic, such as
+        psrl. The seeds, and the final regret of each run (total_regret).
+    """
     from belated.delays import parse as parse_delay
     from belated.exact.values import optimal_value
     from belated.sweep.bands import band
@@ -89,37 +60,42 @@ def summarize(cell: "Cell", runs: "Sequence[Run]") -> Summary:
         bound = psi(expected, cell.episodes, base.delta)
     held = sum(run.optimism_broken == 0 for run in runs)
     mean = float(final.mean[-1])
-    return Summary(
-        setting=cell.setting,
-        base=cell.base,
-        options=dict(cell.base_options),
-        updater=cell.updater,
-        delay=cell.delay,
-        runs=len(runs),
-        mean_regret=mean,
-        low=float(final.low[-1]),
-        high=float(final.high[-1]),
-        lost=mean / (optimal_value(setting.world) * cell.episodes),
-        updates=sum(run.updates for run in runs) / len(runs),
-        epochs=sum(run.epochs for run in runs) / len(runs),
-        max_missing=max(run.max_missing for run in runs),
-        psi=bound if math.isfinite(bound) else None,
-        optimism_held=held if base.optimistic else None,
-        seeds=[run.seed for run in runs],
-        total_regret=[run.total_regret for run in runs],
-    )
+    return {
+        "setting": cell.setting,
+        "base": cell.base,
+        "options": dict(cell.base_options),
+        "updater": cell.updater,
+        "delay": cell.delay,
+        "runs": len(runs),
+        "mean_regret": mean,
+        "low": float(final.low[-1]),
+        "high": float(final.high[-1]),
+        "lost": mean / (optimal_value(setting.world) * cell.episodes),
+        "updates": sum(run.updates for run in runs) / len(runs),
+        "epochs": sum(run.epochs for run in runs) / len(runs),
+        "max_missing": max(run.max_missing for run in runs),
+        "psi": bound if math.isfinite(bound) else None,
+        "optimism_held": held if base.optimistic else None,
+        "seeds": [run.seed for run in runs],
+        "total_regret": [run.total_regret for run in runs],
+    }
 
 
-def format_bound(psi: float | None, delay: str) -> str:
-    """Return the bound `psi` on the number of episodes in flight as text.
-
-    If it is None, this is "-" if the law named `delay` depends on what is played, otherwise "∞".
-    """
+def summary_row(summary: Summary) -> list[str]:
+    """Return the cells of a table row with a summary as text, in the order of `COLUMNS`."""
     from belated.delays import parse as parse_delay
 
-    if psi is not None:
-        return format_regret(psi)
-    return "-" if parse_delay(delay).dependent else "∞"
+    no_bound = "-" if parse_delay(summary["delay"]).dependent else "∞"
+    bound = no_bound if summary["psi"] is None else format_regret(summary["psi"])
+    return [
+        format_regret(summary["mean_regret"]),
+        f"{format_regret(summary['low'])} to {format_regret(summary['high'])}",
+        f"{100 * summary['lost']:.1f}%",
+        format_mean_count(summary["updates"]),
+        format_mean_count(summary["epochs"]),
+        f"{summary['max_missing']:,} ({bound})",
+        format_optimism(summary["optimism_held"], summary["runs"]),
+    ]
 
 
 def format_optimism(held: int | None, runs: int) -> str:

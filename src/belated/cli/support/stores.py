@@ -1,12 +1,14 @@
 """Database addresses of ledgers: the option --store, and functions that use an address."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from belated.cli.support.errors import database_errors, missing_packages, usage_errors
+from belated.cli.support.errors import database_errors, usage_errors
 
 if TYPE_CHECKING:
     from belated.cli.support.existing_ledger import ExistingLedger
@@ -54,24 +56,27 @@ def open_ledger(store: str) -> "Ledger":
 
     The ledger is created if it does not exist. If it cannot be opened, exit with an error message.
     """
-    with missing_packages():
-        from belated.ledger.ledger import Ledger
+    from belated.ledger.ledger import Ledger
+
     with database_errors(), usage_errors("--store"):
         return Ledger.open(store)
 
 
-def open_existing(store: str, option: str = "--store") -> "ExistingLedger":
-    """Open the existing ledger at the database address `store`, and return it.
+@contextmanager
+def open_existing(store: str, option: str = "--store") -> "Iterator[ExistingLedger]":
+    """Yield the existing ledger at the database address `store`, and close it afterwards.
 
-    If it cannot be opened, exit with an error message that contains `option`, the name of the
-    option with the address.
+    If it cannot be opened, or if the database fails in the block, exit with an error message.
+    `option` is the name of the option with the address, for this message.
     """
-    with missing_packages():
-        import belated.ledger  # noqa: F401
+    import belated.ledger  # noqa: F401  raises ImportError with advice
     from belated.cli.support.existing_ledger import open_existing_ledger
 
-    with database_errors(), usage_errors(option):
-        return open_existing_ledger(store)
+    with database_errors():
+        with usage_errors(option):
+            ledger = open_existing_ledger(store)
+        with ledger:
+            yield ledger
 
 
 def check_file(store: str) -> None:
@@ -115,8 +120,6 @@ def sqlite_url(path: Path) -> str:
     >>> sqlite_url(Path("ledgers/may?.db"))
     'sqlite:///ledgers/may%3F.db'
     """
-    with missing_packages():
-        import belated.ledger  # noqa: F401
-    import sqlalchemy as sa
+    from belated.ledger.store import parse_url
 
-    return sa.URL.create("sqlite", database=str(path)).render_as_string()
+    return parse_url("sqlite://").set(database=str(path)).render_as_string()
