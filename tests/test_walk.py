@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 COUNTS = {
-    "episode": {"files": 42, "functions": 209},
-    "answered": {"files": 22, "functions": 95},
-    "served": {"files": 62, "functions": 305},
+    "episode": {"files": 28, "functions": 178},
+    "answered": {"files": 17, "functions": 92},
+    "served": {"files": 47, "functions": 268},
 }
 """Counts when this was last looked at; see `walk.py`. Lower them when the way gets shorter."""
 MAX_GROWTH = 1.1
