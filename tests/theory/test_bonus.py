@@ -96,15 +96,3 @@ def test_the_error_for_an_unknown_base_lists_the_known_ones() -> None:
         ValueError, match=r"^base must be one of 'ubev', .*'chi2-ucrl', got 'sarsa'\.$"
     ):
         optimism("sarsa", bl.Shape(2, 2, 2), episodes=10)
-
-
-@pytest.mark.parametrize(
-    ("episodes", "delta", "message"),
-    [
-        (0, 0.05, "episodes must be at least 1, got 0."),
-        (10, 1.5, "delta must lie strictly between 0 and 1, got 1.5."),
-    ],
-)
-def test_invalid_arguments_are_rejected(episodes: int, delta: float, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        optimism("ubev", bl.Shape(2, 2, 2), episodes=episodes, delta=delta)

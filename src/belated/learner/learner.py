@@ -56,7 +56,7 @@ from belated.options import (
 from belated.shape import Allowed
 from belated.survival.estimate import DelayEstimate, estimate_from_counts
 from belated.survival.records import DelayRecords
-from belated.theory.missing import psi
+from belated.theory.lemmas import psi
 
 F = TypeVar("F", Episode, Step)
 

@@ -9,7 +9,7 @@ from belated.episode import Floats, Ints
 from belated.learner.feedback import PendingEpisode
 from belated.learner.problem import LearningProblem
 from belated.survival.estimate import DelayEstimate
-from belated.theory.missing import psi
+from belated.theory.lemmas import psi
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ coefficients. With a large alpha the learner plans often. J is then large, and e
 H (1 + psi) to the bound. With a small alpha each policy is kept for long, and the two terms with
 1 + 1/alpha are large.
 
-The functions of this module are plain Python; `belated.theory.compiled` compiles `minimize_bound`.
+The functions of this module are plain Python; the engine compiles `alpha_for`.
 """
 
 import math
@@ -16,9 +16,13 @@ import numpy as np
 
 from belated.episode import Floats, Shape
 from belated.theory.bonus import NUMERATORS, check_base, lower_order_factor, optimism, scaled
-from belated.theory.lemmas import count_log
-from belated.theory.missing import delay_log
-from belated.theory.validation import check_delta, check_episodes, check_mean_delay
+from belated.theory.lemmas import (
+    check_delta,
+    check_episodes,
+    check_mean_delay,
+    count_log,
+    delay_log,
+)
 
 BISECTIONS = 100
 """Number of bisections of the interval [0, 1] that contains 1/alpha. It is large enough for the
@@ -81,7 +85,7 @@ def lazy_terms(
     )
 
 
-def minimize_bound(terms: Floats, mean_delay: float) -> float:
+def alpha_for(terms: Floats, mean_delay: float) -> float:
     """Return the alpha >= 1 that minimizes the regret bound of Theorem 2.
 
     J is the bound on the number of epochs, and K is the number of episodes. Where J < K, the regret
@@ -171,4 +175,4 @@ def best_alpha(
     """
     check_base(base)
     terms = lazy_terms(shape, episodes=episodes, base=base, delta=delta, scale=scale)
-    return minimize_bound(terms, check_mean_delay(mean_delay))
+    return alpha_for(terms, check_mean_delay(mean_delay))

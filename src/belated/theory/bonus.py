@@ -33,7 +33,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from belated.episode import Shape
-from belated.theory.validation import check_delta, check_episodes
+from belated.theory.lemmas import check_delta, check_episodes
 
 
 @dataclass(frozen=True)

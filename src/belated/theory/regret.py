@@ -16,9 +16,16 @@ from dataclasses import dataclass
 
 from belated.episode import Shape
 from belated.theory.bonus import Optimism, lower_order_factor, optimism
-from belated.theory.lemmas import count_log, epoch_bound, visit_bound
-from belated.theory.missing import delay_log, psi
-from belated.theory.validation import check_delta, check_episodes, check_mean_delay
+from belated.theory.lemmas import (
+    check_delta,
+    check_episodes,
+    check_mean_delay,
+    count_log,
+    delay_log,
+    epoch_bound,
+    psi,
+    visit_bound,
+)
 
 
 @dataclass(frozen=True)
