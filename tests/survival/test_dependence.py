@@ -47,7 +47,7 @@ def test_under_independence_each_test_rejects_at_its_level() -> None:
     for rejected in (p <= 0.05).sum(axis=0):
         assert low <= rejected <= high
     # Holm's adjustment keeps the rate of any rejection below the level
-    tests = [[DependenceTest("", "", each) for each in row] for row in p.tolist()]
+    tests = [[DependenceTest("", "", p=each) for each in row] for row in p.tolist()]
     assert sum(any(test.rejects() for test in adjust(row)) for row in tests) <= high
 
 
@@ -100,5 +100,5 @@ def test_the_rank_correlation_is_that_of_scipy_with_its_bootstrap_interval() -> 
 
 
 def test_holms_adjustment_skips_tests_that_were_not_made() -> None:
-    made = [DependenceTest("", "", p) for p in (0.04, None, 0.01, 0.03)]
+    made = [DependenceTest("", "", p=p) for p in (0.04, None, 0.01, 0.03)]
     assert [test.adjusted_p for test in adjust(made)] == pytest.approx([0.06, None, 0.03, 0.06])

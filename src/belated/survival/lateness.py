@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.check import check_integer
@@ -117,15 +116,7 @@ class Lateness:
             "episodes": self.episodes.facts(),
             "seconds": None if self.seconds is None else self.seconds.facts(),
             "tests": [
-                {
-                    "about": test.about,
-                    "method": test.method,
-                    "episodes": test.episodes,
-                    "p": test.p,
-                    "adjusted_p": test.adjusted_p,
-                    "correlation": None if test.correlation is None else list(test.correlation),
-                    "reason": test.reason,
-                }
+                {**vars(test), "correlation": test.correlation and list(test.correlation)}
                 for test in self.tests
             ],
             "early_returns_are_biased": self.early_returns_are_biased,
@@ -247,19 +238,14 @@ def _find_records(
         return records_of(opened, returned, now=now, returns=returns, groups=groups, unit=unit)
     if opened is not None or returned is not None or returns is not None:
         raise TypeError("opened, returned and returns are for arrays; omit them with records.")
-    if now is not None and isinstance(records, DelayRecords | HasDelayRecords):
-        raise TypeError("now is for rows and arrays; a Run or a Learner knows it. Omit it.")
-    if isinstance(records, DelayRecords):
-        return records
     if isinstance(records, HasDelayRecords):
+        if now is not None:
+            raise TypeError("now is for rows and arrays; a Run or a Learner knows it. Omit it.")
         return records.delay_records()
-    if isinstance(records, Iterable) and not isinstance(
-        records, str | bytes | Mapping | np.ndarray
-    ):
-        rows = list(records)
-        if all(isinstance(row, Mapping) for row in rows):
-            names = None if groups is None else list(groups)
-            return records_of_rows(rows, now=now, groups=names, unit=unit)
+    rows = list(records) if isinstance(records, Iterable) else [records]
+    if all(isinstance(row, Mapping) for row in rows):
+        names = None if groups is None else list(groups)
+        return records_of_rows(rows, now=now, groups=names, unit=unit)
     raise TypeError(
         "records must be a Run, a Learner, or rows with the fields opened and returned, got "
         f"{type(records).__name__}; pass arrays as opened=... and returned=...."

@@ -37,6 +37,10 @@ class DelayRecords:
         """Unit in which the episodes were recorded."""
         return next(iter(self.durations))
 
+    def delay_records(self) -> "DelayRecords":
+        """Return the records themselves."""
+        return self
+
 
 @runtime_checkable
 class HasDelayRecords(Protocol):
@@ -125,9 +129,8 @@ def records_of(
         raise ValueError(
             f"returns must have {start.size} entries, one for each episode, got {values.size}."
         )
-    labels = {
-        name: _labels(name, column, start.size)[order] for name, column in (groups or {}).items()
-    }
+    columns = (groups or {}).items()
+    labels = {name: _labels(name, column, start.size)[order] for name, column in columns}
     return DelayRecords(durations, back, ages, None if values is None else values[order], labels)
 
 
