@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import belated as bl
 from belated.delays import by_time, parse, weekly
 from belated.delays.laws import NEVER
 
@@ -129,13 +128,3 @@ def test_invalid_schedules_are_rejected_with_one_sentence(call: Any, message: st
     with pytest.raises(ValueError, match=message) as raised:
         call()
     assert "\n" not in str(raised.value)
-
-
-def test_both_engines_give_the_same_bits() -> None:
-    for delay in ("by_time:20=geometric:3,10=outage", "weekly:3:geometric:5"):
-        setting: dict[str, Any] = {"base": "ucrl2:scale=0.1", "updater": "lazy:3", "delay": delay}
-        regrets = [
-            bl.simulate("chain-4", **setting, episodes=100, engine=engine, every=1).regret
-            for engine in ("compiled", "reference")
-        ]
-        np.testing.assert_array_equal(*regrets)

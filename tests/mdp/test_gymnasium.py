@@ -96,13 +96,6 @@ def test_v_star_of_gymnasiums_own_tables(id, states, actions, horizon):
     assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
-def test_after_the_end_nothing_is_earned_in_original_units():
-    world = from_gymnasium("CliffWalking-v1", horizon=20)
-    assert world.reward_map == Affine(100.0, -100.0)
-    np.testing.assert_array_equal(world.rewards[0, 47], 1.0)
-    np.testing.assert_array_equal(world.successors(0, 47, 0)[0], [47])
-
-
 def test_rewards_are_means_over_where_a_step_leads():
     table = {
         0: {0: [(0.5, 0, 2.0, False), (0.25, 0, 4.0, False), (0.25, 1, -6.0, True)]},
@@ -135,11 +128,6 @@ def test_an_end_where_episodes_also_pass_gets_a_state_of_its_own():
     np.testing.assert_array_equal(world.successors(0, 0, 0)[0], [1, 2])
     np.testing.assert_array_equal(world.successors(0, 2, 0)[0], [2])
     assert bl.optimal_value(world) == 0.5 + 0.25
-
-
-def test_options_go_into_the_making_of_the_environment():
-    dry = from_gymnasium("FrozenLake-v1", horizon=6, is_slippery=False)
-    assert bl.optimal_value(dry) == 1.0
 
 
 def test_a_wrapped_environment_is_read_and_its_time_limit_is_not():

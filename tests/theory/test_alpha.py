@@ -69,14 +69,6 @@ def test_alpha_is_infinite_where_the_bound_on_epochs_is_the_number_of_episodes()
     assert best_alpha(Shape(30, 2, 30), episodes=100, mean_delay=10) == math.inf
 
 
-def test_few_episodes_for_each_pair_are_supported() -> None:
-    # Theorem 2 requires K/SA >= e; here K/SA is 2
-    shape = Shape(states=10, actions=1, horizon=1)
-    alpha = best_alpha(shape, episodes=20, mean_delay=3, base="ucbvi-ch")
-    least = bounds(shape, 20, 3, "ucbvi-ch", 0.05, alpha)
-    assert least == np.min(bounds(shape, 20, 3, "ucbvi-ch", 0.05, GRID))
-
-
 def test_alpha_is_one_where_the_mean_delay_is_infinite() -> None:
     assert best_alpha(Shape(5, 2, 5), episodes=1000, mean_delay=math.inf) == 1
 
