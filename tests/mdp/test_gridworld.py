@@ -77,8 +77,6 @@ def test_the_goal_holds_and_pays_and_no_move_leads_into_a_wall():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"rows": 0}, r"^rows must be at least 1, got 0\.$"),
-        ({"horizon": 0}, r"^horizon must be at least 1, got 0\.$"),
         ({"slip": 1.5}, r"^slip must lie in \[0, 1\], got 1\.5\.$"),
         ({"goal": (3, 0)}, r"^goal must give a cell as .* rows 0 \.\. 2 and .*, got \(3, 0\)\.$"),
         ({"walls": [(0, -1)]}, r"^walls must give a cell as .*, got \(0, -1\)\.$"),

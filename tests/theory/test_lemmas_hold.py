@@ -50,6 +50,12 @@ def test_missing_episodes_stay_below_psi_as_often_as_it_says(law: Law, safe: boo
     assert held.mean() >= 1 - delta / 5
 
 
+@pytest.mark.parametrize("law", LAWS[1:], ids=lambda law: law.name)
+def test_the_mean_delay_alone_is_not_a_bound(law: Law) -> None:
+    held = np.array(most_missing(law, 1000, 100)) <= law.mean
+    assert held.mean() < 0.5
+
+
 # Lemma 4: epochs
 
 
@@ -194,6 +200,12 @@ def regrets(updater: bl.Updater, theorem: str) -> list[tuple[float, float]]:
             bound = theorem_2(name, world.shape, **late, alpha=updater.alpha)
         pairs.append((run.total_regret, bound.total))
     return pairs
+
+
+def test_regret_of_active_updating_is_below_theorem_1() -> None:
+    pairs = regrets(bl.Active(), "theorem_1")
+    assert all(regret <= bound for regret, bound in pairs)
+    assert any(regret > bound / 1e5 for regret, bound in pairs)
 
 
 @pytest.mark.parametrize("alpha", [1.0, 10.0])

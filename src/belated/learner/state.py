@@ -19,7 +19,7 @@ from belated.learner.counts import Counts, empty_counts, with_room
 from belated.learner.exploration import Exploration, no_exploration
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums, empty_sums
-from belated.theory.alpha import lazy_terms
+from belated.theory import lazy_terms
 from belated.worklist import Worklist, empty_worklist
 
 # Indices into `LearnerState.numbers`:

@@ -1,9 +1,16 @@
 """Bounds on regret and related quantities of the theory of delayed feedback."""
 
-from belated.theory.alpha import alpha_for, best_alpha, lazy_terms
 from belated.theory.bonus import Optimism, optimism
 from belated.theory.lemmas import epoch_bound, missing, owners, psi, visit_bound
-from belated.theory.regret import Regret, delayed_rewards, theorem_1, theorem_2
+from belated.theory.regret import (
+    Regret,
+    alpha_for,
+    best_alpha,
+    delayed_rewards,
+    lazy_terms,
+    theorem_1,
+    theorem_2,
+)
 from belated.theory.table import TABLE_1, Order, RowNumbers, table_1
 
 __all__ = [
