@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from belated.delays import by_time, parse, weekly
-from belated.delays.laws import NEVER
+from belated.delays.laws import NEVER, Law
 
 
 def draw(law: Any, episodes: int = 400, first: int = 1) -> Any:
@@ -128,3 +128,18 @@ def test_invalid_schedules_are_rejected_with_one_sentence(call: Any, message: st
     with pytest.raises(ValueError, match=message) as raised:
         call()
     assert "\n" not in str(raised.value)
+
+
+class Odd(Law):
+    """Law whose draws depend on the number of the episode."""
+
+    stationary = False
+
+    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Any:
+        return np.arange(first, first + episodes) % 2
+
+
+def test_a_law_with_draws_of_its_own_is_drawn_from_within_others() -> None:
+    law = Odd("odd", 0.5, lambda p: np.ceil(p))
+    assert draw(by_time([(2, law), (2, "constant:5")]), 6, first=2).tolist() == [0, 5, 5, 1, 0, 5]
+    assert draw(weekly(law, 7), 3, first=6).tolist() == [1, 7, 6]

@@ -30,7 +30,7 @@ import numpy as np
 from belated.check import check_integer
 from belated.delays.compound import check_pairs, format_entries
 from belated.delays.laws import NEVER, Law, check_law, empirical_quantiles, with_losses
-from belated.episode import Floats, Ints
+from belated.episode import Bools, Floats, Ints
 
 Calendar = Callable[[Ints, Ints], Ints]
 """Function of (episode numbers from 1, delays in episodes) that returns the new delays."""
@@ -73,12 +73,21 @@ class CalendarLaw(Law):
 
     stationary = False
 
+    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Ints:
+        given: dict[str, Any] = {"seed": seed, "episodes": episodes, "first": first, "step": step}
+        drawn = {law: law.draw(**given) for law in self.laws}
+        return self._deliver(first + np.arange(episodes), lambda law, mine: drawn[law][mine])
+
     def at_episodes(self, numbers: Ints, u: Floats) -> Ints:
+        return self._deliver(numbers, lambda law, mine: law.at_episodes(numbers[mine], u[mine]))
+
+    def _deliver(self, numbers: Ints, delays_of: Callable[[Law, Bools], Ints]) -> Ints:
+        """Return the delays of the episodes `numbers`, given those of a law for some of them."""
         season = self.seasons.at(numbers)
-        delays = np.zeros(u.shape, np.int64)
+        delays = np.zeros(numbers.shape, np.int64)
         for i, law in enumerate(self.laws):
             mine = season == i
-            delays[mine] = law.at_episodes(numbers[mine], u[mine])
+            delays[mine] = delays_of(law, mine)
         return delays if self.calendar is None else apply_calendar(self.calendar, numbers, delays)
 
     def _with_losses(self, probability: float, name: str) -> Self:

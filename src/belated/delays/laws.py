@@ -79,7 +79,7 @@ class Law:
     there is no such j; for p = 0 it returns the smallest possible delay. A law can be pickled only
     if this function can, which excludes a lambda."""
     stationary: ClassVar[bool] = True
-    """Whether the delays of all episodes have the same distribution. A subclass whose `at_episodes`
+    """Whether the delays of all episodes have the same distribution. A subclass whose `draw`
     depends on the number of the episode sets this to False; its mean and its quantiles are then
     those of all episodes together. See `with_calendar`."""
     dependent: ClassVar[bool] = False
@@ -146,7 +146,7 @@ class Law:
         u = np.empty(check_integer("episodes", episodes, 0))
         key = np.uint64(check_seed(seed))
         _fill_uniforms(key, check_integer("first", first, 1), check_integer("step", step, 0), u)
-        return self.at_episodes(first + np.arange(episodes), u)
+        return self.at(u)
 
     def at_episodes(self, numbers: Ints, u: Floats) -> Ints:
         """Return the delay of each of the episodes `numbers` for its uniform random number in `u`.

@@ -1,6 +1,6 @@
 """`bl.lateness`: how late feedback is, and whether what returns early is representative."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
