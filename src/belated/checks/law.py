@@ -75,23 +75,18 @@ def draws_whole_numbers(law: Law) -> None:
 
     Drawn delays must be int64 in 0 .. `NEVER`, where `NEVER` stands for an infinite delay.
     """
-    if not law.stationary:
-        draws = law.draw(seed=0, episodes=1000, first=500)
-        require(
-            draws.shape == (1000,) and draws.dtype == np.int64 and (draws >= 0).all(),
-            f"Law {law.name!r} draws {draws.dtype} of shape {draws.shape} with the smallest "
-            f"{draws.min()} for 1000 episodes; delays must be int64 of at least 0.",
-        )
     random = np.random.default_rng(0)
-    for u in (random.random(1000), random.random((3, 4)), np.array([0.0, 0.5, 1 - 2**-53])):
-        try:
-            delays = law.at(u)
-        except ValueError as error:
-            raise AssertionError(str(error)) from error
+    uniforms = (random.random(1000), random.random((3, 4)), np.array([0.0, 0.5, 1 - 2**-53]))
+    try:
+        drawn = [(law.at(u), u.shape) for u in uniforms]
+        drawn.append((law.draw(seed=0, episodes=1000, first=500), (1000,)))
+    except ValueError as error:
+        raise AssertionError(str(error)) from error
+    for delays, shape in drawn:
         require(
-            delays.shape == u.shape and delays.dtype == np.int64,
+            delays.shape == shape and delays.dtype == np.int64,
             f"Law {law.name!r} gives delays of shape {delays.shape} and type {delays.dtype} for "
-            f"uniforms of shape {u.shape}; they must be int64 of the same shape.",
+            f"{shape} uniforms or episodes; they must be int64 of the same shape.",
         )
         for delay in delays[(delays < 0) | (delays > NEVER)][:1]:
             raise AssertionError(
