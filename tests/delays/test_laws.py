@@ -5,8 +5,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
 from belated.delays import (
@@ -81,22 +79,6 @@ def test_quantiles_at_the_ends_are_the_ends_of_the_support() -> None:
     assert [law.quantile(1) for law in (constant(3), uniform(2))] == [3, 4]
     assert poisson(4).quantile(1) == geometric(7).quantile(1) == math.inf
     assert from_scipy(stats.randint(2, 6)).quantile(0) == 2
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    st.sampled_from(LAWS),
-    st.integers(0, 2**64 - 1),
-    st.integers(1, 30),
-    st.integers(0, 30),
-)
-def test_a_chunk_of_delays_is_the_slice_of_a_longer_draw(
-    law: Law, seed: int, first: int, episodes: int
-) -> None:
-    whole = law.draw(seed=seed, episodes=first + episodes - 1)
-    chunk = law.draw(seed=seed, episodes=episodes, first=first)
-    assert np.array_equal(chunk, whole[first - 1 :])
-    assert chunk.dtype == np.int64
 
 
 def test_feedback_never_returns_with_the_given_probability() -> None:

@@ -68,12 +68,6 @@ def test_b1_is_the_root_mean_square_of_the_numerators_over_the_steps(name: str) 
         assert math.isclose(numbers.B**2, max(squares))
 
 
-def test_model_optimistic_bases_have_c_zero() -> None:
-    shape = bl.Shape(4, 2, 5)
-    with_c = {name for name in NUMERATORS if optimism(name, shape, episodes=K).C == 1}
-    assert with_c == {"ubev", "ucbvi-ch", "ucbvi-bf"}
-
-
 def test_constants_are_the_published_ones() -> None:
     shape = bl.Shape(states=4, actions=2, horizon=5)
     log = math.log(5 * 8 * 5000 / 0.05)  # 15.2018049191

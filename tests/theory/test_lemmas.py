@@ -50,10 +50,6 @@ def test_psi_is_infinite_where_feedback_may_never_arrive() -> None:
     assert psi(never(0.1, otherwise=constant(5)).mean, 100, 0.05) == math.inf
 
 
-def test_without_episodes_nothing_is_missing() -> None:
-    assert missing([]).tolist() == []
-
-
 def test_a_negative_delay_is_rejected() -> None:
     with pytest.raises(ValueError, match=r"^delays must be at least 0, got -2.$"):
         missing([1, -2])
@@ -84,11 +80,6 @@ def test_the_lowest_free_instance_plays(delays: list[int]) -> None:
 @given(DELAYS)
 def test_the_number_of_instances_is_one_more_than_the_most_missing(delays: list[int]) -> None:
     assert len(set(owners(delays).tolist())) == 1 + max(missing(delays), default=-1)
-
-
-def test_no_episodes_need_no_instance() -> None:
-    assert owners([]).tolist() == []
-    assert owners([]).dtype == np.int64
 
 
 @pytest.mark.parametrize(
