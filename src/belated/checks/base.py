@@ -9,7 +9,7 @@ import numpy as np
 
 from belated.checks import samples
 from belated.checks.samples import EPISODES, current_plan, make_learner, plans_equal, sample_case
-from belated.checks.suite import Check, by_name, rejects_invalid_options, require, select_checks
+from belated.checks.suite import Check, by_name, require, select_checks
 from belated.delays.laws import geometric, never
 from belated.episode import Shape
 from belated.learner.backup import Backup, as_backup
@@ -447,5 +447,4 @@ CHECKS: Final = by_name(
     accepts_pooled_counts,
     survives_snapshot,
     engines_agree,
-    rejects_invalid_options,
 )

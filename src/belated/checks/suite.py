@@ -1,8 +1,7 @@
 """Class `Check` and functions that all conformance suites share."""
 
-import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -87,30 +86,3 @@ def require(condition: object, message: str) -> None:
     """
     if not condition:
         raise AssertionError(message)
-
-
-def rejects_invalid_options(part: Any, *_: object) -> None:
-    """Check that `part`, a base or updater, rejects invalid options with a clear message.
-
-    The invalid values are NaN for a number and an unlisted string for a Literal. The message must
-    be one line that contains the name of the option and ends with a period, or with a question
-    such as "Did you mean ...?". Further arguments are ignored.
-    """
-    who = type(part).__name__
-    for option in fields(part) if is_dataclass(part) else ():
-        name, old = option.name, getattr(part, option.name)
-        value: object = "unknown literal" if "Literal" in str(option.type) else math.nan
-        is_number = isinstance(old, int | float) and not isinstance(old, bool)
-        if not option.init or (value is math.nan and not is_number):
-            continue
-        try:
-            replace(part, **{name: value})
-        except (ValueError, TypeError) as error:
-            message = str(error)
-            require(
-                name in message and message.endswith((".", "?")) and "\n" not in message,
-                f"{who} rejects {name}={value!r} with {message!r}; the message must be one line "
-                f"that names {name} and ends with a period.",
-            )
-        else:
-            raise AssertionError(f"{who} accepts {name}={value!r}; it must raise a ValueError.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from belated.checks import samples
 from belated.checks.samples import EPISODES, SHAPES
-from belated.checks.suite import Check, by_name, rejects_invalid_options, require, select_checks
+from belated.checks.suite import Check, by_name, require, select_checks
 from belated.delays.laws import geometric
 from belated.learner.bases.ucrl2 import UCRL2
 from belated.learner.updaters.updater import Arrival, EpochStart, Updater
@@ -205,5 +205,4 @@ CHECKS: Final = by_name(
     has_valid_alpha,
     survives_snapshot,
     engines_agree,
-    rejects_invalid_options,
 )
