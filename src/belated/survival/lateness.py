@@ -1,6 +1,6 @@
 """`bl.lateness`: how late feedback is, and whether what returns early is representative."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -131,7 +131,7 @@ def lateness(
     returned: ArrayLike | Sequence[Any] | None = None,
     now: Any = None,
     returns: ArrayLike | None = None,
-    groups: Any = None,
+    groups: Mapping[str, Any] | Sequence[str] | None = None,
     unit: Unit | None = None,
     confidence: float = 0.95,
     bands: Bands = "log-log",

@@ -57,7 +57,7 @@ def records_of(
     *,
     now: Any = None,
     returns: ArrayLike | Sequence[Any] | None = None,
-    groups: Mapping[str, Sequence[Any] | ArrayLike] | None = None,
+    groups: Mapping[str, Any] | Sequence[str] | None = None,
     unit: Unit | None = None,
 ) -> DelayRecords:
     """Return the records of episodes that are given by arrays.
