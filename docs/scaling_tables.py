@@ -10,11 +10,12 @@ import numpy as np
 from belated.episode import Floats
 from belated.mdp.worlds import world as parse_world
 from belated.papers.statistics import mean_interval
-from belated.theory.table import find_row
+from belated.theory import TABLE_1
 from exponents import fit_exponent
 from measured import Measured
 
 BASES = ("ucrl2", "ucbvi-ch")
+ROWS = {row.base: row for row in TABLE_1}
 LAWS = ("constant", "geometric")
 SYMBOLS = {"E[τ]": "expected delay", "S": "states", "H": "steps", "A": "actions", "K": "episodes"}
 CENTRE = (10, 10, 3)
@@ -86,7 +87,7 @@ def penalties(
 
 def order(base: str, symbol: str) -> str:
     """Return the exponent of the quantity `symbol` in the delay term of Table 1, as text."""
-    delay = find_row(base).delay
+    delay = ROWS[base].delay
     return f"{ {'E[τ]': 1, 'K': 0, 'S': delay.S, 'H': delay.H, 'A': delay.A}[symbol]:g}"
 
 
@@ -107,7 +108,7 @@ def exponents(sizes: Sequence[Measured], means: Sequence[Measured]) -> Iterator[
                 averages = found.table.mean(axis=0)
                 cells = [
                     f"`{base}`",
-                    str(find_row(base).C),
+                    str(ROWS[base].C),
                     law,
                     symbol,
                     ", ".join(f"{x:,g}" for x in found.x),

@@ -29,8 +29,8 @@ from belated.sweep.results import Results
 from belated.sweep.store import Store
 from belated.sweep.study import Study, read_study
 from belated.sweep.sweep import sweep
+from belated.theory import TABLE_1
 from belated.theory.bonus import BASES
-from belated.theory.table import find_row
 from lateness_bias import measure
 from measured import digest, extract, mean_text, read_data, write_data
 
@@ -79,7 +79,7 @@ def guarantee(base: str, updater: str) -> str:
         return "none for this algorithm; for linear MDPs Kuang et al. 2023"
     if base not in BASES:
         return "none known"
-    order = find_row(base)
+    order = next(row for row in TABLE_1 if row.base == base)
     return {
         "active": order.active,
         "lazy:10": order.lazy,

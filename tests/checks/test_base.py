@@ -1,8 +1,7 @@
 """Tests of the suite for a base: built-in bases pass, and each check has a base that fails it."""
 
 import math
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,7 +40,7 @@ BUILT_IN: dict[str, tuple[Any, dict[str, Any]]] = {
     "random ties": (bl.UCRL2(ties="random"), {}),
     "monotone": (bl.UCRL2(monotone=True), {}),
     "capped q-learning": (bl.QLearning(range="H-h+1", bonus="bernstein"), {}),
-    "published": (Published(), {"without": ["stays_in_range", "rejects_invalid_options"]}),
+    "published": (Published(), {"without": ["stays_in_range"]}),
 }
 
 
@@ -117,11 +116,6 @@ class Fractional(Plain):
 class InvalidAction(Plain):
     def change(self, plan):
         return Plan(plan.policy + 9, plan.q, plan.v)
-
-
-class ValueAfterEnd(Plain):
-    def change(self, plan):
-        return Plan(plan.policy, plan.q, plan.v + 1)
 
 
 @bl.backup
@@ -237,11 +231,6 @@ class Undeclared(Mine):
     reads = "everything"
 
 
-class UndeclaredUCRL2(bl.UCRL2):
-    def backup_rule(self, shape, episodes):
-        return super().backup_rule(shape, episodes)._replace(reads="successors")
-
-
 @bl.backup
 def reads_visits_of_successors(constants, stage, row):
     if row.n == 0:
@@ -270,15 +259,6 @@ class LogOfZero(Mine):
 
 
 @bl.backup
-def allocating(constants, stage, row):
-    return np.zeros(3)[0]
-
-
-class Allocating(Mine):
-    backup = allocating
-
-
-@bl.backup
 def misspelt(constants, stage, row):
     return row.rewad
 
@@ -299,26 +279,6 @@ class ReadsGlobal(Mine):
     backup = reads_global
 
 
-@dataclass(frozen=True)
-class Unchecked(Mine):
-    """Base that does not check its options."""
-
-    width: float = 1.0
-    way: Literal["up", "down"] = "up"
-
-    def __post_init__(self):
-        pass
-
-
-@dataclass(frozen=True)
-class UnclearError(bl.UCRL2):
-    """Base whose error does not name the option."""
-
-    def __post_init__(self):
-        if not (self.scale >= 0 and self.delta > 0 and self.ties in ("first", "random")):
-            raise ValueError("no")
-
-
 BROKEN = [
     ("has_valid_shapes", Flat(), r"plan of Flat must have q of shape \(1, 2, 2\), got \(4,\)"),
     ("has_valid_shapes", Fractional(), "has type float64; actions must be integers"),
@@ -326,11 +286,6 @@ BROKEN = [
         "has_valid_shapes",
         InvalidAction(),
         "InvalidAction is invalid: Each planned action must lie in 0 .. 1, got 9",
-    ),
-    (
-        "has_valid_shapes",
-        ValueAfterEnd(),
-        r"v\[H\] of ValueAfterEnd must be 0 after the last step, got \[1. 1.\]",
     ),
     ("has_valid_shapes", Nan(), "has q that are not all finite numbers"),
     (
@@ -364,7 +319,6 @@ BROKEN = [
         Undeclared(),
         "declares reads='everything' and reads_visits=False, but reads more",
     ),
-    ("declares_reads", UndeclaredUCRL2(scale=0.3), "declares reads='successors' and"),
     (
         "declares_reads",
         ReadsVisits(),
@@ -374,11 +328,6 @@ BROKEN = [
         "runs_compiled",
         Interpreted(),
         "cannot run compiled: the backup of Interpreted is a plain Python",
-    ),
-    (
-        "runs_compiled",
-        Allocating(),
-        r"cannot run compiled: The backup \w+ does not compile: No implementation",
     ),
     (
         "runs_compiled",
@@ -393,23 +342,8 @@ BROKEN = [
     ("runs_compiled", ReadsGlobal(), "gives a different result compiled than in Python"),
     (
         "engines_agree",
-        ChangesConstants(),
-        "gives a different .* with the .* engine and .* planning .* equal to the bit",
-    ),
-    (
-        "engines_agree",
         Alternating(),
         "gives a different regret with the reference engine and incremental planning",
-    ),
-    (
-        "rejects_invalid_options",
-        Unchecked(),
-        "accepts ties='unknown literal'; it must raise a ValueError",
-    ),
-    (
-        "rejects_invalid_options",
-        UnclearError(),
-        "UnclearError rejects .* with 'no'; the message must be one line that names",
     ),
 ]
 
@@ -451,7 +385,7 @@ def test_checks_that_contradict_a_declaration_are_omitted() -> None:
         "accepts_pooled_counts",
         "declares_reads",
     }
-    assert set(CHECKS) - names(Plain()) == {"declares_reads", "rejects_invalid_options"}
+    assert set(CHECKS) - names(Plain()) == {"declares_reads"}
 
 
 @pytest.mark.parametrize("base", ["ucrl2", bl.UCRL2, Plain])

@@ -47,10 +47,6 @@ def halves(p):
     return dice(p) / 2
 
 
-def early(p):
-    return dice(p) - 3
-
-
 def falling(p):
     return 7 - dice(p)
 
@@ -58,10 +54,6 @@ def falling(p):
 def by_rank(p):
     """Return delays that depend on the other episodes of the call."""
     return np.argsort(np.argsort(p)) % 6 + 1
-
-
-def lossy(p):
-    return np.where(p < 0.9, dice(p), math.inf)
 
 
 def die(name: Any = "die", mean: float = 3.5, inverse: Any = dice) -> Law:
@@ -77,19 +69,9 @@ class Shapeless(Law):
         return super().at(u).ravel()
 
 
-class Negative(Law):
-    def at(self, u):
-        return super().at(u) - 3
-
-
 class Seedless(Law):
     def draw(self, *, seed, episodes, first=1, step=0):
         return super().draw(seed=0, episodes=episodes, first=first, step=step)
-
-
-class Unseeded(Law):
-    def draw(self, *, seed, episodes, first=1, step=0):
-        return np.random.default_rng().integers(1, 7, episodes)
 
 
 class Weekly(Law):
@@ -121,16 +103,6 @@ BROKEN = [
     ),
     (
         "draws_whole_numbers",
-        die(inverse=early),
-        "must be whole numbers of at least 0, or inf, got -[12].0",
-    ),
-    (
-        "draws_whole_numbers",
-        Negative("die", 0.5, dice),
-        "gives the delay -[12]; delays must lie in 0 .. NEVER",
-    ),
-    (
-        "draws_whole_numbers",
         Shapeless("die", 3.5, dice),
         r"gives delays of shape \(12,\) and type int64 for",
     ),
@@ -145,7 +117,6 @@ BROKEN = [
         "at 0.1 is 1.0, but of 20000 drawn delays a share",
     ),
     ("matches_mean", die(mean=4.0), "has mean 4.0, but 20000 delays have mean 3.49"),
-    ("matches_mean", die(inverse=lossy), "infinite; its mean must be inf"),
     ("matches_mean", die(mean=math.inf), "has an infinite mean, but its longest delay is 6.0"),
     (
         "depends_on_calendar_only_if_declared",
@@ -157,7 +128,6 @@ BROKEN = [
         die(inverse=by_rank),
         "gives an episode a different delay when it is drawn again",
     ),
-    ("is_reproducible", Unseeded("die", 3.5, dice), "gives an episode a different delay when"),
     ("is_reproducible", Seedless("die", 3.5, dice), "gives the same delays for two seeds"),
     (
         "survives_pickling",

@@ -50,9 +50,6 @@ def test_mean_and_quantiles_are_those_of_a_period() -> None:
     assert weekly(bl.delays.never(0.5, otherwise=bl.delays.constant(2))).mean == math.inf
 
 
-"""Probabilities of the delays 0 .. 9 of `Mixed` on all days together."""
-
-
 @pytest.mark.parametrize(
     ("calendar", "period", "message"),
     [

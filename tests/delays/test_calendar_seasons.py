@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import belated as bl
 from belated.delays import by_time, parse, weekly
-from belated.delays.laws import NEVER
+from belated.delays.laws import NEVER, Law
 
 
 def draw(law: Any, episodes: int = 400, first: int = 1) -> Any:
@@ -131,11 +130,16 @@ def test_invalid_schedules_are_rejected_with_one_sentence(call: Any, message: st
     assert "\n" not in str(raised.value)
 
 
-def test_both_engines_give_the_same_bits() -> None:
-    for delay in ("by_time:20=geometric:3,10=outage", "weekly:3:geometric:5"):
-        setting: dict[str, Any] = {"base": "ucrl2:scale=0.1", "updater": "lazy:3", "delay": delay}
-        regrets = [
-            bl.simulate("chain-4", **setting, episodes=100, engine=engine, every=1).regret
-            for engine in ("compiled", "reference")
-        ]
-        np.testing.assert_array_equal(*regrets)
+class Odd(Law):
+    """Law whose draws depend on the number of the episode."""
+
+    stationary = False
+
+    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Any:
+        return np.arange(first, first + episodes) % 2
+
+
+def test_a_law_with_draws_of_its_own_is_drawn_from_within_others() -> None:
+    law = Odd("odd", 0.5, lambda p: np.ceil(p))
+    assert draw(by_time([(2, law), (2, "constant:5")]), 6, first=2).tolist() == [0, 5, 5, 1, 0, 5]
+    assert draw(weekly(law, 7), 3, first=6).tolist() == [1, 7, 6]

@@ -53,13 +53,6 @@ def test_a_return_needs_rewards() -> None:
         delay(by_return([1], ["constant:5", "constant:6"]), episode())
 
 
-def test_all_laws_use_the_same_random_number() -> None:
-    law = by_action({0: "geometric:10", 1: "geometric:10"})
-    assert delay(law, episode([0] * 4)) == delay(law, episode([1] * 4))
-    drawn = bl.delays.geometric(10).draw(seed=7, episodes=1, first=9)
-    assert delay(law, episode()) == drawn[0]
-
-
 def test_a_dependent_law_has_no_mean_and_says_why_it_cannot_be_drawn_from() -> None:
     law = by_action({0: "constant:5", 1: "constant:5"})
     assert np.isnan(law.mean)

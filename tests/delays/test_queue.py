@@ -1,13 +1,11 @@
 """The queue delivers each episode at the first k with i + tau < k, in order of arrival."""
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from belated.delays import NEVER, Queue
 from belated.episode import Episode
-from belated.theory import missing
 
 DELAYS = st.lists(st.integers(0, 12) | st.just(NEVER), min_size=1, max_size=30)
 
@@ -37,18 +35,6 @@ def test_an_episode_is_delivered_once_and_when_it_is_first_usable(delays: list[i
 
 
 @settings(max_examples=100, deadline=None)
-@given(DELAYS)
-def test_missing_at_the_start_of_an_episode_is_s_k(delays: list[int]) -> None:
-    queue = Queue()
-    seen = []
-    for k, tau in enumerate(delays, start=1):
-        queue.due(k)
-        seen.append(queue.missing)
-        queue.push(blank(k), tau)
-    assert np.array_equal(seen, missing(delays))
-
-
-@settings(max_examples=100, deadline=None)
 @given(DELAYS, st.integers(1, 60))
 def test_late_collection_keeps_the_order_of_arrival(delays: list[int], k: int) -> None:
     queue = Queue()
@@ -67,14 +53,6 @@ def test_what_never_returns_is_missing_but_not_stored() -> None:
     assert [episode.id for episode in queue.due(2**61)] == [2]
     assert (queue.missing, len(queue)) == (1, 0)
     assert queue.due(2**63) == []
-
-
-def test_one_id_in_flight_twice_is_delivered_twice() -> None:
-    queue = Queue()
-    first, second = blank(1), blank(1)
-    queue.push(first, 2)
-    queue.push(second, 2)
-    assert queue.due(4) == [first, second]
 
 
 def test_a_negative_delay_raises_an_error() -> None:

@@ -71,11 +71,6 @@ def test_an_action_that_is_not_allowed_raises_an_error():
     assert not hasattr(env, "P")
 
 
-def test_a_step_before_the_first_reset_raises_an_error():
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        WorldEnv(bl.chain(3)).step(0)
-
-
 def test_one_seed_gives_one_episode_and_another_seed_another():
     env, actions = WorldEnv(small_world()), [0, 1, 2, 1, 0]
     assert played(env, actions, seed=5) == played(env, actions, seed=5)
@@ -125,8 +120,3 @@ def test_an_action_outside_the_space_raises_an_error(action):
     env.reset()
     with pytest.raises(ValueError, match=rf"^action must be in 0 \.\. 1, got {action}\.$"):
         env.step(action)
-
-
-def test_only_a_world_becomes_an_environment():
-    with pytest.raises(TypeError, match=r"^world must be an MDP, got 'chain'\.$"):
-        WorldEnv("chain")

@@ -9,7 +9,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 import belated as bl
-from belated.gym.environment import ENVIRONMENTS, register
+from belated.gym.environment import ENVIRONMENTS
 from belated.mdp.classics import deep_sea, garnet, riverswim
 from belated.mdp.gridworld import gridworld
 from belated.mdp.gymnasium import from_gymnasium
@@ -43,11 +43,6 @@ def test_arguments_reach_the_world_and_its_table_gives_it_back(id):
     assert back.shape == expected.shape
     for name in ("ptr", "succ", "prob", "rewards", "start"):
         np.testing.assert_array_equal(getattr(back, name), getattr(expected, name))
-
-
-def test_registering_twice_is_harmless():
-    register()
-    assert gymnasium.make("belated/Chain-v0", states=30).unwrapped.world.shape.states == 30
 
 
 def test_naming_the_module_registers_the_worlds():

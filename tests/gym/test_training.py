@@ -107,24 +107,9 @@ def test_without_the_world_there_are_returns_and_no_regret():
             r"^env must be a DelayedFeedback\(env, delay\), got .*\.$",
         ),
         (
-            lambda env, learner: train(env, learner, episodes=0),
-            ValueError,
-            r"^episodes must be at least 1, got 0\.$",
-        ),
-        (
             lambda env, learner: train(env, learner_of(bl.chain(4)), episodes=1),
             ValueError,
             r"^The learner must have Shape\(.*3.*\), got Shape\(.*4.*\)\.$",
-        ),
-        (
-            lambda env, learner: train(env, learner, episodes=1, world=bl.chain(4)),
-            ValueError,
-            r"^The world must have Shape\(.*3.*\), got Shape\(.*4.*\)\.$",
-        ),
-        (
-            lambda env, learner: train(env, learner, episodes=1, seed=-1),
-            ValueError,
-            r"^seed must lie in 0 \.\. 2\*\*64 - 1, got -1\.$",
         ),
     ],
 )

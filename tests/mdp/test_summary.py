@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.html import format_cell
 from belated.mdp.classics import garnet
 from belated.mdp.summary import summary
 
@@ -42,7 +41,3 @@ def test_what_differs_by_step_and_is_drawn_is_told() -> None:
 def test_the_first_state_is_named_while_there_are_few(start: Any, said: str) -> None:
     world = bl.MDP.dense(np.full((6, 1, 6), 1 / 6), np.zeros((6, 1)), horizon=2, start=start)
     assert summary(world)["first state"] == said
-
-
-def test_text_is_escaped() -> None:
-    assert "&lt;b&gt; &amp; &quot;" in format_cell("td", '<b> & "')

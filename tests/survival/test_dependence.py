@@ -31,15 +31,6 @@ def test_with_two_groups_it_is_the_log_rank_test_of_scipy(seed: int) -> None:
     assert ours == pytest.approx(theirs.pvalue)
 
 
-def test_the_log_rank_test_of_three_groups_does_not_depend_on_their_order() -> None:
-    rng = np.random.default_rng(2)
-    durations, returned = rng.exponential(size=90), rng.random(90) < 0.8
-    groups = np.repeat([0, 1, 2], 30)
-    one, other = (log_rank(durations, returned, labels) for labels in (groups, (groups + 1) % 3))
-    assert one == pytest.approx(other)
-    assert log_rank(durations * (1 + groups), returned, groups) < 0.01
-
-
 def test_under_independence_each_test_rejects_at_its_level() -> None:
     number = 400
     p = np.array([independent_p(seed) for seed in range(number)])
@@ -47,7 +38,7 @@ def test_under_independence_each_test_rejects_at_its_level() -> None:
     for rejected in (p <= 0.05).sum(axis=0):
         assert low <= rejected <= high
     # Holm's adjustment keeps the rate of any rejection below the level
-    tests = [[DependenceTest("", "", each) for each in row] for row in p.tolist()]
+    tests = [[DependenceTest("", "", p=each) for each in row] for row in p.tolist()]
     assert sum(any(test.rejects() for test in adjust(row)) for row in tests) <= high
 
 
@@ -100,5 +91,5 @@ def test_the_rank_correlation_is_that_of_scipy_with_its_bootstrap_interval() -> 
 
 
 def test_holms_adjustment_skips_tests_that_were_not_made() -> None:
-    made = [DependenceTest("", "", p) for p in (0.04, None, 0.01, 0.03)]
+    made = [DependenceTest("", "", p=p) for p in (0.04, None, 0.01, 0.03)]
     assert [test.adjusted_p for test in adjust(made)] == pytest.approx([0.06, None, 0.03, 0.06])

@@ -11,7 +11,7 @@ from belated.delays import Law
 from belated.episode import Ints, Shape
 from belated.mdp.play import play
 from belated.theory.bonus import NUMERATORS
-from belated.theory.missing import delay_log, first_uses
+from belated.theory.lemmas import delay_log, first_uses
 
 
 class Paths(NamedTuple):

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from belated.episode import Shape
-from belated.theory import TABLE_1, Order, table_1
+from belated.theory import TABLE_1, table_1
 from belated.theory.bonus import BASES, optimism
 
 SHAPE = Shape(states=7, actions=3, horizon=5)
@@ -73,8 +73,3 @@ def test_no_delay_costs_nothing_even_if_alpha_is_infinite() -> None:
 def test_an_invalid_number_of_reachable_states_is_rejected(reachable: int) -> None:
     with pytest.raises(ValueError, match=f"^reachable must lie between .*, got {reachable}"):
         table_1(SHAPE, **GIVEN, reachable=reachable)
-
-
-def test_an_order_is_written_with_its_half_powers_under_one_root() -> None:
-    assert Order(H=2, A=0.5).text == "H^2 sqrt(A)"
-    assert Order(H=1, S=1, A=1).text == "HSA"

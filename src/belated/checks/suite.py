@@ -1,8 +1,7 @@
 """Class `Check` and functions that all conformance suites share."""
 
-import math
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -38,7 +37,7 @@ def by_name(*checks: Callable[..., None]) -> dict[str, Callable[..., None]]:
 
 
 def select_checks(
-    available: Mapping[str, Callable[..., None]], without: Collection[str], *arguments: Any
+    available: Mapping[str, Callable[..., None]], without: Collection[str], *calls: tuple[Any, ...]
 ) -> list[Check]:
     """Return the checks of a suite, except the skipped ones.
 
@@ -48,8 +47,8 @@ def select_checks(
         Map from the name of each check of the suite to its function.
     without : collection of str
         Names of checks to skip.
-    *arguments
-        Arguments that are passed to the function of each check.
+    *calls : tuple
+        Arguments of the function of each check, for each of its calls.
 
     Returns
     -------
@@ -68,17 +67,16 @@ def select_checks(
     unknown = [name for name in without if name not in available]
     if unknown:
         raise ValueError(f"without must contain only {', '.join(available)}, got {unknown[0]!r}.")
+
+    def run(check: Callable[..., None]) -> None:
+        for arguments in calls:
+            check(*arguments)
+
     return [
-        Check(name, (check.__doc__ or "").partition("\n")[0], partial(check, *arguments))
+        Check(name, (check.__doc__ or "").partition("\n")[0], partial(run, check))
         for name, check in available.items()
         if name not in without
     ]
-
-
-def run_checks(checks: Iterable[Check]) -> None:
-    """Run `checks` in order; raise AssertionError at the first failure."""
-    for check in checks:
-        check()
 
 
 def require(condition: object, message: str) -> None:
@@ -88,48 +86,3 @@ def require(condition: object, message: str) -> None:
     """
     if not condition:
         raise AssertionError(message)
-
-
-def part_name(part: object) -> str:
-    """Return the name of the class of `part`, a base or updater, for use in messages."""
-    return type(part).__name__
-
-
-def invalid_options(part: object) -> list[tuple[str, object]]:
-    """Return (option, invalid value) pairs for the base or updater `part`.
-
-    The invalid value is NaN for a numeric option and an unlisted string for a Literal option. The
-    list is empty if `part` has no such options or is not a dataclass.
-    """
-    if not is_dataclass(part):
-        return []
-    invalid: list[tuple[str, object]] = []
-    for option in fields(part):
-        value = getattr(part, option.name)
-        if option.init and "Literal" in str(option.type):
-            invalid.append((option.name, "unknown literal"))
-        elif option.init and isinstance(value, int | float) and not isinstance(value, bool):
-            invalid.append((option.name, math.nan))
-    return invalid
-
-
-def rejects_invalid_options(part: Any, *_: object) -> None:
-    """Check that `part`, a base or updater, rejects invalid options with a clear message.
-
-    The invalid values are NaN for a number and an unlisted string for a Literal. The message must
-    be one line that contains the name of the option and ends with a period, or with a question
-    such as "Did you mean ...?". Further arguments are ignored.
-    """
-    who = part_name(part)
-    for name, value in invalid_options(part):
-        try:
-            replace(part, **{name: value})
-        except (ValueError, TypeError) as error:
-            message = str(error)
-            require(
-                name in message and message.endswith((".", "?")) and "\n" not in message,
-                f"{who} rejects {name}={value!r} with {message!r}; the message must be one line "
-                f"that names {name} and ends with a period.",
-            )
-        else:
-            raise AssertionError(f"{who} accepts {name}={value!r}; it must raise a ValueError.")

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from belated.checks.samples import require_equal_runs
-from belated.checks.suite import Check, by_name, require, run_checks, select_checks
+from belated.checks.suite import Check, by_name, require, select_checks
 from belated.delays.laws import geometric
 from belated.episode import Policy
 from belated.exact.values import optimal_actions, optimal_table, optimal_value, policy_value
@@ -51,7 +51,7 @@ def world_checks(world: MDP, *, without: Collection[str] = ()) -> list[Check]:
     """
     if not isinstance(world, MDP):
         raise TypeError(f"world must be an MDP, got {world!r}.")
-    return select_checks(CHECKS, without, world)
+    return select_checks(CHECKS, without, (world,))
 
 
 def check_world(world: MDP, *, without: Collection[str] = ()) -> None:
@@ -59,7 +59,8 @@ def check_world(world: MDP, *, without: Collection[str] = ()) -> None:
 
     `without` contains the names of checks to skip.
     """
-    run_checks(world_checks(world, without=without))
+    for check in world_checks(world, without=without):
+        check()
 
 
 def has_attainable_value(world: MDP) -> None:

@@ -61,7 +61,7 @@ def bounds(
     from belated.episode import Shape
     from belated.theory import best_alpha, psi, table_1, theorem_1, theorem_2
     from belated.theory.bonus import BASES
-    from belated.theory.validation import check_alpha, check_delta, check_mean_delay
+    from belated.theory.lemmas import check_alpha, check_delta, check_mean_delay
 
     sizes = {"states": states, "actions": actions, "horizon": horizon}
     for name, value in sizes.items():

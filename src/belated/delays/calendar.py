@@ -29,8 +29,8 @@ import numpy as np
 
 from belated.check import check_integer
 from belated.delays.compound import check_pairs, format_entries
-from belated.delays.laws import NEVER, Law, check_law, empirical_quantiles, format_number
-from belated.episode import Floats, Ints
+from belated.delays.laws import NEVER, Law, check_law, empirical_quantiles, with_losses
+from belated.episode import Bools, Floats, Ints
 
 Calendar = Callable[[Ints, Ints], Ints]
 """Function of (episode numbers from 1, delays in episodes) that returns the new delays."""
@@ -46,29 +46,61 @@ OUTAGE: Final = "outage"
 GOLDEN_RATIO: Final = (math.sqrt(5) - 1) / 2
 
 
+class Seasons(NamedTuple):
+    """Division of the episodes into seasons."""
+
+    ends: tuple[int, ...]  # last episode of each season of the first period, in increasing order
+    repeats: bool  # whether the first season follows the last; otherwise the last one never ends
+
+    def at(self, numbers: Ints) -> Ints:
+        """Return the season of each of the episodes `numbers`, from 0."""
+        if not self.repeats:
+            return np.searchsorted(np.array(self.ends[:-1], np.int64), numbers)
+        return np.searchsorted(np.array(self.ends), (numbers - 1) % self.ends[-1] + 1)
+
+
 @dataclass(frozen=True, kw_only=True)
 class CalendarLaw(Law):
-    """Law whose delays depend on the number of the episode; see `with_calendar`."""
+    """Law whose delays depend on the number of the episode; see `by_time` and `with_calendar`."""
 
-    law: Law = field(repr=False)
-    """Law of the delays before the calendar is applied."""
-    calendar: Calendar = field(repr=False, compare=False)
+    laws: tuple[Law, ...] = field(repr=False)
+    """Law of each season, before the calendar is applied."""
+    seasons: Seasons = field(default=Seasons((1,), repeats=True), repr=False)
+    calendar: Calendar | None = field(default=None, repr=False, compare=False)
+    """Function that determines when feedback is delivered; None if it is delivered on arrival."""
     period: int = field(default=1, repr=False)  # type: ignore[misc]  # a ClassVar of `Law`
     settled: int = field(default=1, repr=False)  # type: ignore[misc]
 
     stationary = False
 
     def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Ints:
-        delays = self.law.draw(seed=seed, episodes=episodes, first=first, step=step)
-        return apply_calendar(self.calendar, first + np.arange(delays.size), delays)
+        given: dict[str, Any] = {"seed": seed, "episodes": episodes, "first": first, "step": step}
+        drawn = {law: law.draw(**given) for law in self.laws}
+        return self._deliver(first + np.arange(episodes), lambda law, mine: drawn[law][mine])
 
     def at_episodes(self, numbers: Ints, u: Floats) -> Ints:
-        return apply_calendar(self.calendar, numbers, self.law.at_episodes(numbers, u))
+        return self._deliver(numbers, lambda law, mine: law.at_episodes(numbers[mine], u[mine]))
+
+    def _deliver(self, numbers: Ints, delays_of: Callable[[Law, Bools], Ints]) -> Ints:
+        """Return the delays of the episodes `numbers`, given those of a law for some of them."""
+        season = self.seasons.at(numbers)
+        delays = np.zeros(numbers.shape, np.int64)
+        for i, law in enumerate(self.laws):
+            mine = season == i
+            delays[mine] = delays_of(law, mine)
+        return delays if self.calendar is None else apply_calendar(self.calendar, numbers, delays)
 
     def _with_losses(self, probability: float, name: str) -> Self:
         mean, lost = self._mean_and_share_lost(probability)
-        law = self.law._with_losses(probability, f"{name} before the calendar")
-        return replace(self, name=name, mean=mean, law=law, _never=lost)
+        laws = tuple(with_losses(law, probability) for law in self.laws)
+        return replace(self, name=name, mean=mean, laws=laws, _never=lost)
+
+    def with_numerical_values(self, mean: float | None) -> Self:
+        """Return the law with quantiles, and unless it is given a mean, computed numerically."""
+        if mean is None:
+            lossy = any(law.mean == math.inf for law in self.laws)
+            mean = math.inf if lossy else float(_period_values(self).mean())
+        return replace(self, mean=mean, quantiles=partial(_period_quantiles, self))
 
 
 def with_calendar(law: Law, calendar: Calendar, *, name: str, period: int) -> Law:
@@ -102,7 +134,7 @@ def with_calendar(law: Law, calendar: Calendar, *, name: str, period: int) -> La
     values = np.sort(np.where(every >= NEVER, math.inf, every.astype(np.float64)))
     mean = math.inf if law.mean == math.inf else float(values.mean())
     quantiles = partial(empirical_quantiles, values)
-    return CalendarLaw(name, mean, quantiles, law=law, calendar=calendar, period=numbers.size)
+    return CalendarLaw(name, mean, quantiles, laws=(law,), calendar=calendar, period=numbers.size)
 
 
 def apply_calendar(calendar: Calendar, numbers: Ints, delays: Ints) -> Ints:
@@ -139,55 +171,6 @@ def apply_calendar(calendar: Calendar, numbers: Ints, delays: Ints) -> Ints:
     result = delays.copy()
     result[arrives] = np.minimum(moved, NEVER)
     return result
-
-
-class Seasons(NamedTuple):
-    """Division of the episodes into seasons."""
-
-    ends: tuple[int, ...]  # last episode of each season of the first period, in increasing order
-    repeats: bool  # whether the first season follows the last; otherwise the last one never ends
-
-    def at(self, numbers: Ints) -> Ints:
-        """Return the season of each of the episodes `numbers`, from 0."""
-        if not self.repeats:
-            return np.searchsorted(np.array(self.ends[:-1], np.int64), numbers)
-        return np.searchsorted(np.array(self.ends), (numbers - 1) % self.ends[-1] + 1)
-
-
-@dataclass(frozen=True)
-class SeasonLaw(Law):
-    """Law that is another one in each season; see `by_time`."""
-
-    seasons: Seasons = field(repr=False, kw_only=True)
-    laws: tuple[Law, ...] = field(repr=False, kw_only=True)
-    """Law of each season."""
-    period: int = field(default=1, repr=False, kw_only=True)  # type: ignore[misc]  # a ClassVar
-    settled: int = field(default=1, repr=False, kw_only=True)  # type: ignore[misc]
-
-    stationary = False
-
-    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Ints:
-        given: dict[str, Any] = {"seed": seed, "episodes": episodes, "first": first, "step": step}
-        drawn = {law: law.draw(**given) for law in self.laws}
-        season = self.seasons.at(first + np.arange(episodes))
-        delays = np.zeros(episodes, np.int64)
-        for i, law in enumerate(self.laws):
-            delays[season == i] = drawn[law][season == i]
-        return delays
-
-    def at_episodes(self, numbers: Ints, u: Floats) -> Ints:
-        season = self.seasons.at(numbers)
-        delays = np.zeros(u.shape, np.int64)
-        for i, law in enumerate(self.laws):
-            mine = season == i
-            delays[mine] = law.at_episodes(numbers[mine], u[mine])
-        return delays
-
-    def _with_losses(self, probability: float, name: str) -> Self:
-        mean, lost = self._mean_and_share_lost(probability)
-        prefix = f"never:{format_number(probability)}:"
-        laws = tuple(law._with_losses(probability, prefix + law.name) for law in self.laws)
-        return replace(self, name=name, mean=mean, laws=laws, _never=lost)
 
 
 def by_time(schedule: Iterable[tuple[float, Law | str]]) -> Law:
@@ -241,30 +224,26 @@ def by_time(schedule: Iterable[tuple[float, Law | str]]) -> Law:
             raise ValueError("schedule must begin with a law, got 'outage' as its first entry.")
         law = laws[-1] if out[-1] else check_law("law of a season", given, independent=True)
         laws.append(law)
-    ends = tuple(np.cumsum(lengths).tolist())
-    repeats = entries[-1][0] != math.inf
+    seasons = Seasons(tuple(np.cumsum(lengths).tolist()), repeats=entries[-1][0] != math.inf)
     names = [OUTAGE if outage else law for outage, law in zip(out, laws, strict=True)]
     keys = ["inf" if episodes == math.inf else str(int(episodes)) for episodes, _ in entries]
-    name = "by_time:" + format_entries(keys, names)
-    seasons = Seasons(ends, repeats)
-    if repeats:
-        period, settled = math.lcm(ends[-1], *(law.period for law in laws)), 1
-        mean = math.fsum(n * law.mean for n, law in zip(lengths, laws, strict=True)) / ends[-1]
+    total = seasons.ends[-1]
+    if seasons.repeats:
+        period, settled = math.lcm(total, *(law.period for law in laws)), 1
+        mean = math.fsum(n * law.mean for n, law in zip(lengths, laws, strict=True)) / total
     else:
-        period, settled, mean = laws[-1].period, ends[-1], laws[-1].mean
-    settled = max(settled, *(law.settled for law in laws))
-    law = SeasonLaw(
-        name if not any(out) else f"{name} before outages",
-        mean,
+        period, settled, mean = laws[-1].period, total, laws[-1].mean
+    law = CalendarLaw(
+        "by_time:" + format_entries(keys, names),
+        0.0,
         np.zeros_like,
-        seasons=seasons,
         laws=tuple(laws),
+        seasons=seasons,
+        calendar=partial(_after_outage, seasons, tuple(out)) if any(out) else None,
         period=period,
-        settled=settled,
+        settled=max(settled, *(law.settled for law in laws)),
     )
-    if any(out):
-        return _with_calendar(law, partial(_after_outage, seasons, tuple(out)), name, period)
-    return replace(law, quantiles=partial(_period_quantiles, law))
+    return law.with_numerical_values(None if any(out) and mean < math.inf else mean)
 
 
 def weekly(law: Law | str, day: int, *, week: int = 7) -> Law:
@@ -310,37 +289,11 @@ def weekly(law: Law | str, day: int, *, week: int = 7) -> Law:
     prefix = f"weekly:{day}:" if week == 7 else f"weekly:{day}/{week}:"
     if isinstance(law, DependentLaw):
         return law.with_groups(prefix + law.name, partial(weekly, day=day, week=week))
-    period = math.lcm(week, law.period)
-    result = _with_calendar(law, partial(_next_batch, day, week), prefix + law.name, period)
-    if law.stationary:  # the remainder is then uniform on 0 .. week - 1
-        result = replace(result, mean=law.mean + (week - 1) / 2)
-    return result
-
-
-def _with_calendar(law: Law, calendar: Calendar, name: str, period: int) -> CalendarLaw:
-    """Return `law` after a calendar, with mean and quantiles over a period of any length.
-
-    Parameters
-    ----------
-    law : Law
-        Law before the calendar is applied.
-    calendar : callable
-        Calendar; see `with_calendar`.
-    name : str
-        Name of the new law.
-    period : int
-        Number of episodes after which delays repeat.
-
-    Returns
-    -------
-    CalendarLaw
-        Law whose quantiles are computed when they are first needed.
-    """
-    given: dict[str, Any] = {"law": law, "calendar": calendar}
-    given |= {"period": period, "settled": law.settled}
-    result = CalendarLaw(name, 0.0, np.zeros_like, **given)
-    mean = math.inf if law.mean == math.inf else float(_period_values(result).mean())
-    return CalendarLaw(name, mean, partial(_period_quantiles, result), **given)
+    calendar, period = partial(_next_batch, day, week), math.lcm(week, law.period)
+    given: dict[str, Any] = {"laws": (law,), "calendar": calendar, "settled": law.settled}
+    result = CalendarLaw(prefix + law.name, 0.0, np.zeros_like, period=period, **given)
+    # if the law is stationary, the remainder is uniform on 0 .. week - 1
+    return result.with_numerical_values(law.mean + (week - 1) / 2 if law.stationary else None)
 
 
 @lru_cache(maxsize=32)

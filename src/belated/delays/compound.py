@@ -30,19 +30,19 @@ def parse_compound(text: str) -> Law:
     from belated.delays.mixture import mixture
 
     head, _, rest = text.partition(":")
+    first, _, others = rest.partition(":")
+    numbers = [parse_value(number) for number in first.split("/")]
+    begins_with_number = all(map(_is_number, numbers))
     if head in ("never", "weekly"):
-        first, _, other = rest.partition(":")
-        numbers = [parse_value(number) for number in first.split("/")]
-        if not other or not all(map(_is_number, numbers)) or len(numbers) > 1 + (head == "weekly"):
+        if not others or not begins_with_number or len(numbers) > 1 + (head == "weekly"):
             _reject(text)
-        law = parse(_without_parentheses(other))
+        law = parse(_without_parentheses(others))
         if head == "never":
             return never(float(numbers[0]), otherwise=law)
-        return weekly(law, numbers[0], **({"week": numbers[1]} if numbers[1:] else {}))
+        return weekly(law, numbers[0], week=numbers[-1] if numbers[1:] else 7)
     step = 0
-    first, _, others = rest.partition(":")
-    if head in ("by_action", "by_state") and "=" not in first and _is_number(parse_value(first)):
-        step, rest = parse_value(first), others
+    if head in ("by_action", "by_state") and begins_with_number and len(numbers) == 1:
+        step, rest = numbers[0], others
     elif head == "by_state":
         _reject(text)
     entries = [(parse_value(key), law) for key, law in split_entries(text, rest)]

@@ -20,15 +20,16 @@ DependentLaw(name='by_action:0=constant:5,1=geometric:100', mean=nan)
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NoReturn, Self
+from functools import partial
+from typing import Any, Final, Self
 
 import numpy as np
 
 from belated.check import check_integer, check_number
 from belated.delays.compound import format_entries
-from belated.delays.laws import Law, QuantileFunction, check_law, format_number
-from belated.delays.selector import BY_ACTION, BY_RETURN, BY_STATE, Selector
-from belated.episode import Floats, Ints
+from belated.delays.laws import Law, QuantileFunction, check_law, format_number, with_losses
+from belated.delays.selector import BY_ACTION, BY_RETURN, BY_STATE, ONE_GROUP, Selector
+from belated.episode import Floats
 from belated.shape import Shape
 
 ELSE: Final = "else"
@@ -37,9 +38,12 @@ ELSE: Final = "else"
 NAMES: Final = {BY_ACTION: "action", BY_STATE: "state"}
 
 
-def _no_quantiles(p: Floats) -> Floats:
-    """Raise ValueError; in place of the quantile function of a law that has none."""
-    raise ValueError("quantiles need a law that does not depend on the played episode.")
+def _no_quantiles(name: str, p: Floats) -> Floats:
+    """Raise ValueError; in place of the quantile function of the law called `name`."""
+    raise ValueError(
+        "quantile, at and draw need a law that does not depend on the played episode, got "
+        f"{name!r}; use draw_for with an episode, or one of the laws in groups."
+    )
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class DependentLaw(Law):
     """
 
     mean: float = field(default=math.nan, compare=False)
-    quantiles: QuantileFunction = field(default=_no_quantiles, repr=False, compare=False)
+    quantiles: QuantileFunction = field(init=False, repr=False, compare=False)
     groups: tuple[Law, ...] = field(default=(), repr=False, kw_only=True)
     """Laws from which one is selected for each played episode."""
     kind: int = field(repr=False, kw_only=True)
@@ -65,20 +69,8 @@ class DependentLaw(Law):
 
     dependent = True
 
-    def quantile(self, p: float) -> float:
-        self._refuse("quantile")
-
-    def at(self, u: Floats) -> Ints:
-        self._refuse("at")
-
-    def draw(self, *, seed: int, episodes: int, first: int = 1, step: int = 0) -> Ints:
-        self._refuse("draw")
-
-    def _refuse(self, method: str) -> NoReturn:
-        raise ValueError(
-            f"{method} needs a law that does not depend on the played episode, got {self.name!r}; "
-            "use draw_for with an episode, or one of the laws in groups."
-        )
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "quantiles", partial(_no_quantiles, self.name))
 
     def selector(self, shape: Shape) -> Selector:
         """Return the rule that selects one of `groups` in problems of size `shape`.
@@ -86,9 +78,9 @@ class DependentLaw(Law):
         Raises ValueError if an action or state that can occur has no law, or if the law has one for
         an action, a state or a step that does not exist.
         """
-        none = np.zeros(0, np.int64), np.zeros(0)
         if self.kind == BY_RETURN:
-            return Selector(self.kind, len(self.groups), 0, none[0], np.array(self.keys[1:]))
+            edges = np.array(self.keys[1:])
+            return ONE_GROUP._replace(kind=self.kind, groups=len(self.groups), edges=edges)
         name, steps = NAMES[self.kind], shape.horizon - (self.kind == BY_ACTION)
         if self.step > steps:
             raise ValueError(
@@ -105,7 +97,11 @@ class DependentLaw(Law):
         if len(self.keys) < len(self.groups):
             table[:] = len(self.groups) - 1
         table[list(map(int, self.keys))] = np.arange(len(self.keys))
-        for missing in np.flatnonzero((table < 0) & self._can_occur(shape))[:1]:
+        can_occur = np.ones(table.size, np.bool_)
+        if self.kind == BY_ACTION:
+            ends_before = self.step > 0 and bool(shape.terminal)
+            can_occur = np.append(shape.playable[self.step].any(axis=0), ends_before)
+        for missing in np.flatnonzero((table < 0) & can_occur)[:1]:
             what = f"{name} {missing}" if missing < count else "episodes that end before its step"
             key = missing if missing < count else ELSE
             raise ValueError(
@@ -113,27 +109,15 @@ class DependentLaw(Law):
                 f"{self.step}, got none for {what}; add '{key}=DELAY', or '{ELSE}=DELAY' for all "
                 "others."
             )
-        return Selector(self.kind, len(self.groups), self.step, np.maximum(table, 0), none[1])
-
-    def _can_occur(self, shape: Shape) -> Any:
-        """Return which actions or states can occur at `step` in problems of size `shape`.
-
-        With actions, the last entry tells whether an episode can end before.
-        """
-        if self.kind == BY_STATE:
-            return np.ones(shape.states, np.bool_)
-        ends = self.step > 0 and bool(shape.terminal)
-        return np.append(shape.playable[self.step].any(axis=0), ends)
+        table = np.maximum(table, 0)
+        return Selector(self.kind, len(self.groups), self.step, table, ONE_GROUP.edges)
 
     def with_groups(self, name: str, change: Callable[[Law], Law]) -> Self:
         """Return the law called `name` in which `change` is applied to each of `groups`."""
         return replace(self, name=name, groups=tuple(change(law) for law in self.groups))
 
     def _with_losses(self, probability: float, name: str) -> Self:
-        def change(law: Law) -> Law:
-            return law._with_losses(probability, f"never:{format_number(probability)}:{law.name}")
-
-        return self.with_groups(name, change)
+        return self.with_groups(name, partial(with_losses, probability=probability))
 
 
 def by_action(laws: Mapping[Any, Law | str], *, step: int = 0) -> Law:

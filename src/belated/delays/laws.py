@@ -18,7 +18,7 @@ array([False,  True, False,  True])
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, ClassVar, Final
 
@@ -219,7 +219,7 @@ def constant(mean: float) -> Law:
     mean = _check_mean("constant", mean)
     if mean != math.floor(mean):
         raise ValueError(f"mean of a constant delay must be a whole number, got {mean}.")
-    return Law(f"constant:{format_number(mean)}", mean, partial(_constant_quantiles, mean))
+    return Law(f"constant:{format_number(mean)}", mean, partial(np.full_like, fill_value=mean))
 
 
 def uniform(mean: float) -> Law:
@@ -245,8 +245,9 @@ def poisson(mean: float) -> Law:
     30.0
     """
     mean = _check_mean("poisson", mean)
-    quantiles = partial(_poisson_quantiles if mean > 0 else _constant_quantiles, mean)
-    return Law(f"poisson:{format_number(mean)}", mean, quantiles)
+    if mean == 0:
+        return replace(constant(0), name="poisson:0")
+    return Law(f"poisson:{format_number(mean)}", mean, partial(_poisson_quantiles, mean))
 
 
 def geometric(mean: float) -> Law:
@@ -258,8 +259,9 @@ def geometric(mean: float) -> Law:
     Law(name='geometric:100', mean=100.0)
     """
     mean = _check_mean("geometric", mean)
-    quantiles = partial(_geometric_quantiles if mean > 0 else _constant_quantiles, mean)
-    return Law(f"geometric:{format_number(mean)}", mean, quantiles)
+    if mean == 0:
+        return replace(constant(0), name="geometric:0")
+    return Law(f"geometric:{format_number(mean)}", mean, partial(_geometric_quantiles, mean))
 
 
 def empirical(samples: ArrayLike, *, name: str | None = None) -> Law:
@@ -363,10 +365,12 @@ def never(probability: float, otherwise: Law | str) -> Law:
     """
     if not 0 <= probability <= 1:
         raise ValueError(f"probability must lie in [0, 1], got {probability}.")
-    otherwise = check_law("otherwise", otherwise)
-    return otherwise._with_losses(
-        probability, f"never:{format_number(probability)}:{otherwise.name}"
-    )
+    return with_losses(check_law("otherwise", otherwise), probability)
+
+
+def with_losses(law: Law, probability: float) -> Law:
+    """Return `law` with a share of `probability` of the feedback lost, with the name of `never`."""
+    return law._with_losses(probability, f"never:{format_number(probability)}:{law.name}")
 
 
 LAWS: Final[dict[str, Callable[..., Law]]] = {
@@ -501,10 +505,6 @@ def _format_frozen(frozen: Any) -> str:
 # Quantile functions for `partial`. They are at the top level of the module to be picklable.
 
 
-def _constant_quantiles(value: float, p: Floats) -> Floats:
-    return np.full_like(p, value)
-
-
 def _uniform_quantiles(n: int, p: Floats) -> Floats:
     """Return the smallest j in 0 .. `n` - 1 with (j + 1) / n >= p, for each entry p of `p`.
 
@@ -556,9 +556,8 @@ def _poisson_limits(mean: float) -> Floats:
 
 
 def _scipy_quantiles(frozen: Any, p: Floats) -> Floats:
-    result: Floats = np.maximum(
-        frozen.ppf(p), frozen.support()[0]
-    )  # ppf(0) is the lowest value - 1
+    lowest, _ = frozen.support()
+    result: Floats = np.maximum(frozen.ppf(p), lowest)  # ppf(0) is the lowest value - 1
     return result
 
 

@@ -109,29 +109,33 @@ def _mixture_quantiles(weights: tuple[float, ...], laws: tuple[Law, ...], p: Flo
 
     Found by bisection; differences of ROUNDING count as equal.
     """
-    return np.array([_mixture_quantile(weights, laws, target) for target in p.tolist()])
+    pairs = list(zip(weights, laws, strict=True))
+    return np.array([_mixture_quantile(pairs, target) for target in p.tolist()])
 
 
-def _mixture_quantile(weights: tuple[float, ...], laws: tuple[Law, ...], p: float) -> float:
-    """Return the smallest j with sum_i w_i F_i(j) >= `p`, or inf."""
-    arrives = 1 - math.fsum(w * _share_lost(law) for w, law in zip(weights, laws, strict=True))
+def _mixture_quantile(pairs: list[tuple[float, Law]], p: float) -> float:
+    """Return the smallest j with sum_i w_i F_i(j) >= `p`, for `pairs` of w_i and law, or inf."""
+    arrives = 1 - math.fsum(weight * _share_lost(law) for weight, law in pairs)
     if p > arrives + ROUNDING:
         return math.inf
     if p >= arrives - ROUNDING:  # all that arrives: the longest delay of each part
-        return max(law.quantile(1 - _share_lost(law)) for law in laws if _share_lost(law) < 1)
+        return max(law.quantile(1 - _share_lost(law)) for _, law in pairs if _share_lost(law) < 1)
     # The quantile of a mixture lies between those of its parts.
-    limits = [min(law.quantile(p), float(NEVER)) for law in laws]
+    limits = [min(law.quantile(p), float(NEVER)) for _, law in pairs]
     if p == 0:
         return min(limits)
+
+    def reaches(j: int) -> bool:
+        return math.fsum(weight * _distribution(law, j) for weight, law in pairs) >= p - ROUNDING
+
     low, high = int(min(limits)) - 1, int(max(limits))
     if high == NEVER:
         high = max(1, low + 1)
-        while high < NEVER and not _reaches(weights, laws, high, p):
+        while high < NEVER and not reaches(high):
             low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        reached = _reaches(weights, laws, middle, p)
-        low, high = (low, middle) if reached else (middle, high)
+        low, high = (low, middle) if reaches(middle) else (middle, high)
     return float(high) if high < NEVER else math.inf
 
 
@@ -141,13 +145,6 @@ def _share_lost(law: Law) -> float:
         pairs = zip(law.weights, law.laws, strict=True)
         return math.fsum(weight * _share_lost(part) for weight, part in pairs)
     return law._never
-
-
-def _reaches(weights: tuple[float, ...], laws: tuple[Law, ...], j: int, p: float) -> bool:
-    """Return whether sum_i w_i F_i(j) >= p."""
-    shares = [_distribution(law, j) for law in laws]
-    total = math.fsum(w * share for w, share in zip(weights, shares, strict=True))
-    return total >= p - ROUNDING
 
 
 def _distribution(law: Law, j: int) -> float:

@@ -9,8 +9,7 @@ from gymnasium.spaces import Discrete
 from gymnasium.utils import RecordConstructorArgs
 
 from belated.check import check_integer
-from belated.delays.laws import NEVER, Law
-from belated.delays.laws import parse as parse_delay
+from belated.delays.laws import NEVER, Law, check_law
 from belated.delays.queue import Queue
 from belated.episode import Episode, Shape
 from belated.gym.environment import WorldEnv
@@ -96,9 +95,7 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
     ) -> None:
         if not isinstance(env, gymnasium.Env):
             raise TypeError(f"env must be a Gymnasium environment, got {env!r}.")
-        delay = parse_delay(delay)
-        if not isinstance(delay, Law):
-            raise TypeError(f"delay must be a law of belated.delays, got {delay!r}.")
+        delay = check_law("delay", delay)
         if not isinstance(reward_map, Affine):
             raise TypeError(f"reward_map must be an Affine map, got {reward_map!r}.")
         RecordConstructorArgs.__init__(
@@ -117,15 +114,21 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         self._reward_map = reward_map
         self._end_state = end_state
         self._first_state, self._first_action = int(states.start), int(actions.start)
-        sizes = int(states.n) + end_state, int(actions.n), _check_horizon(env, horizon)
-        if terminal is not None and reward_map.unit(0.0) != 0:
+        S, A, H = int(states.n) + end_state, int(actions.n), _check_horizon(env, horizon)
+        world = env.unwrapped.world if isinstance(env.unwrapped, WorldEnv) else None
+        ends: set[int] = set()
+        if reward_map.unit(0.0) == 0:
+            known = terminal_states(env) if world is None else world.shape.terminal
+            ends = {*(known if terminal is None else terminal), *([S - 1] if end_state else [])}
+        elif terminal is not None:
             raise ValueError(
                 "terminal must not be given if reward_map maps the reward 0 to another number, "
                 f"got {reward_map}: after the end of an episode the mapped rewards would be lost."
             )
-        self._shape = _build_shape(env, *sizes, end_state, terminal)
-        if reward_map.unit(0.0) != 0:
-            self._shape = Shape(*sizes, allowed=self._shape.allowed)
+        allowed = np.ones((H, S, A), np.bool_)
+        if world is not None and world.shape.allowed is not None:
+            allowed[:, : world.shape.states] = world.shape.allowed[:H]
+        self._shape = Shape(S, A, H, terminal=ends, allowed=allowed)
         delay.selector(self._shape)  # may reject the shape
         self._passed = np.zeros(self._shape.states, np.bool_)  # states in which a step was taken
         self._early_ends = np.zeros(self._shape.states, np.int64)  # padded episodes by last state
@@ -255,47 +258,10 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorAr
         return unit
 
 
-def _build_shape(
-    env: gymnasium.Env[Any, Any],
-    states: int,
-    actions: int,
-    horizon: int,
-    end_state: bool,
-    terminal: Iterable[int] | None,
-) -> Shape:
-    """Return the shape of the records of `env`.
-
-    Parameters
-    ----------
-    env : gymnasium.Env
-        The environment.
-    states, actions, horizon : int
-        Sizes of the records.
-    end_state : bool
-        Whether the last state is the added one, in which terminated episodes end.
-    terminal : iterable of int, optional
-        Terminal states that were given; None to take them from the environment.
-
-    Returns
-    -------
-    Shape
-        Sizes, terminal states and allowed actions.
-    """
-    world = env.unwrapped.world if isinstance(env.unwrapped, WorldEnv) else None
-    if terminal is None:
-        terminal = terminal_states(env) if world is None else world.shape.terminal
-    ends = {*terminal, states - 1} if end_state else terminal
-    allowed = np.ones((horizon, states, actions), np.bool_)
-    if world is not None and world.shape.allowed is not None:
-        allowed[:, : world.shape.states] = world.shape.allowed[:horizon]
-    return Shape(states, actions, horizon, terminal=ends, allowed=allowed)
-
-
 def _check_discrete(kind: str, env: gymnasium.Env[Any, Any]) -> Discrete[Any]:
-    """Return the observation space or the action space of the environment `env`.
+    """Return the observation space or the action space of `env`; TypeError if not discrete.
 
-    `kind`, "observation" or "action", selects the space. TypeError is raised if the space is not
-    discrete.
+    `kind`, "observation" or "action", selects the space.
     """
     space = env.observation_space if kind == "observation" else env.action_space
     if not isinstance(space, Discrete):

@@ -12,27 +12,19 @@ from belated.mdp.classics import chain, deep_sea, garnet, riverswim
 from belated.mdp.gridworld import gridworld
 from belated.mdp.model import DRAWS, MDP, draw, draw_reward, mean_reward, row_of
 
-ENVIRONMENTS: Final[dict[str, dict[str, Any]]] = {
-    "belated/Chain-v0": {"world": "chain", "states": 30},
-    "belated/RiverSwim-v0": {"world": "riverswim", "states": 6},
-    "belated/DeepSea-v0": {"world": "deep_sea", "size": 10},
-    "belated/Garnet-v0": {
-        "world": "garnet",
-        "states": 20,
-        "actions": 3,
-        "horizon": 10,
-        "branching": 4,
-    },
-    "belated/GridWorld-v0": {"world": "gridworld", "rows": 5, "columns": 5, "horizon": 20},
+ENVIRONMENTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
+    "belated/Chain-v0": ("chain", {"states": 30}),
+    "belated/RiverSwim-v0": ("riverswim", {"states": 6}),
+    "belated/DeepSea-v0": ("deep_sea", {"size": 10}),
+    "belated/Garnet-v0": ("garnet", {"states": 20, "actions": 3, "horizon": 10, "branching": 4}),
+    "belated/GridWorld-v0": ("gridworld", {"rows": 5, "columns": 5, "horizon": 20}),
 }
-"""Map from the id of each registered environment to the default arguments of `make_env`."""
+"""Map from the id of each registered environment to its world in `WORLDS`, and the default
+arguments of the world."""
 
 WORLDS: Final[dict[str, Callable[..., MDP]]] = {
     "chain": lambda states, **options: chain(states, **options),
-    "riverswim": riverswim,
-    "deep_sea": deep_sea,
-    "garnet": garnet,
-    "gridworld": gridworld,
+    **{world.__name__: world for world in (riverswim, deep_sea, garnet, gridworld)},
 }
 
 Outcomes = list[tuple[float, int, float, bool]]
@@ -88,9 +80,8 @@ class WorldEnv(gymnasium.Env[Any, Any]):
         """
         super().reset(seed=seed)
         world = self.world
-        self._state = int(
-            draw(world.start_cum, 0, world.shape.states, float(self.np_random.random()))
-        )
+        u = float(self.np_random.random())
+        self._state = int(draw(world.start_cum, 0, world.shape.states, u))
         self._step = 0
         self._over = False
         return self._state, self._info()
@@ -139,24 +130,21 @@ class WorldEnv(gymnasium.Env[Any, Any]):
             )
         if world.shape.allowed is not None:
             raise AttributeError("P exists only for worlds in which all actions are allowed.")
-        return {
-            s: {a: self._outcomes(s, a) for a in range(world.shape.actions)}
-            for s in range(world.shape.states)
-        }
-
-    def _outcomes(self, s: int, a: int) -> Outcomes:
-        succ, prob = self.world.successors(0, s, a)
-        reward = float(self.world.rewards[0, s, a])
-        terminal = self.world.shape.terminal
-        outcomes = zip(prob.tolist(), succ.tolist(), strict=True)
-        return [(p, y, reward, y in terminal) for p, y in outcomes]
+        table: dict[int, dict[int, Outcomes]] = {s: {} for s in range(world.shape.states)}
+        for s, a in np.ndindex(world.shape.states, world.shape.actions):
+            succ, prob = world.successors(0, s, a)
+            reward = float(world.rewards[0, s, a])
+            moves = zip(prob.tolist(), succ.tolist(), strict=True)
+            table[s][a] = [(p, y, reward, y in world.shape.terminal) for p, y in moves]
+        return table
 
 
 def register() -> None:
     """Register the environments in `ENVIRONMENTS` that are not registered yet."""
-    for id, defaults in ENVIRONMENTS.items():
+    for id, (world, defaults) in ENVIRONMENTS.items():
         if id not in gymnasium.registry:
-            gymnasium.register(id, entry_point=f"{__name__}:make_env", kwargs=defaults)
+            given = {"world": world, **defaults}
+            gymnasium.register(id, entry_point=f"{__name__}:make_env", kwargs=given)
 
 
 def make_env(world: str, **options: Any) -> WorldEnv:

@@ -26,7 +26,7 @@ from belated.learner.problem import LearningProblem
 from belated.learner.updaters.updater import Updater
 from belated.survival.duration_counts import DurationCounts
 from belated.survival.estimate import DelayEstimate, estimate_from_counts
-from belated.theory.missing import psi, share_in_flight
+from belated.theory.lemmas import psi, share_in_flight
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from belated.learner.bases.base import OwnState
 from belated.learner.exploration import Exploration
 from belated.learner.problem import LearningProblem
 from belated.learner.rewards import RewardEstimator, RewardSums
-from belated.theory.alpha import lazy_terms
+from belated.theory import lazy_terms
 from belated.worklist import Worklist, empty_worklist
 
 Number = TypeVar("Number", bound=np.generic)

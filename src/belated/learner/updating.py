@@ -25,8 +25,10 @@ from belated.learner.state import (
     row_of,
 )
 from belated.learner.updaters.lazy import has_grown
-from belated.theory.compiled import alpha_for
+from belated.theory import alpha_for
 from belated.worklist import END, clear, put, take
+
+minimize_bound = kernel(alpha_for)
 
 
 @inlined
@@ -221,7 +223,7 @@ def finish_plan(config: Config, state: LearnerState, refresh: bool, mean_delay: 
             state.numbers[OWN] = 0
             state.numbers[EPOCH] += 1
         if config.auto_alpha:
-            state.alpha[0] = alpha_for(config.alpha_terms, mean_delay)
+            state.alpha[0] = minimize_bound(config.alpha_terms, mean_delay)
 
 
 @kernel

@@ -10,13 +10,6 @@ from belated.mdp.model import MDP
 MAX_LISTED_STATES: Final = 4
 """Largest number of states that are listed. A longer list is replaced by the number of states."""
 
-REWARD_PHRASES: Final = {
-    "deterministic": "deterministic",
-    "bernoulli": "Bernoulli draws",
-    "beta": "Beta draws",
-}
-"""Map from each value of `MDP.reward_draws` to its description."""
-
 
 def summary(world: MDP) -> dict[str, str]:
     """Return a map from names of properties of `world` to short descriptions.
@@ -32,6 +25,7 @@ def summary(world: MDP) -> dict[str, str]:
     counts = np.diff(world.ptr)
     same = {True: "the same at every step", False: "different for each step"}
     low, high = float(world.rewards.min()), float(world.rewards.max())
+    draws = world.reward_draws
     restrictions = {}
     if world.shape.terminal:
         restrictions["terminal"] = format_states(world.shape.terminal)
@@ -45,7 +39,7 @@ def summary(world: MDP) -> dict[str, str]:
         "transitions": same[world.homogeneous],
         "successors": f"{world.succ.size:,}, at most {counts.max():,} per state and action",
         "rewards": f"{low:.4g} to {high:.4g}, {same[len(world.rewards) == 1]}, "
-        f"{REWARD_PHRASES[world.reward_draws]}",
+        + (draws if draws == "deterministic" else f"{draws.capitalize()} draws"),
         "first state": describe_start(world),
         **restrictions,
     }

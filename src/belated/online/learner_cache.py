@@ -12,7 +12,7 @@ from belated.ledger.problems import Problem
 from belated.online.fold import DamagedEventError, Fold
 from belated.online.snapshot_codec import decode_state, encode_state
 from belated.online.status import Failure, ProblemStatus
-from belated.theory.missing import psi
+from belated.theory.lemmas import psi
 
 LOG: Final = logging.getLogger("belated.service")
 

@@ -13,7 +13,7 @@ from belated.html import describe
 from belated.options import name_with_options
 from belated.survival.estimate import Unit
 from belated.survival.records import DelayRecords
-from belated.theory.missing import psi, share_in_flight
+from belated.theory.lemmas import psi, share_in_flight
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -42,12 +42,12 @@ class DependenceTest:
     "drift" with the numbers of two cohorts."""
     method: str
     """Name of the test."""
-    p: float | None
+    episodes: int = 0
+    """Number of episodes that the test used."""
+    p: float | None = None
     """p-value; None if the test cannot be made yet."""
     adjusted_p: float | None = None
     """p-value after Holm's adjustment for all tests made."""
-    episodes: int = 0
-    """Number of episodes that the test used."""
     correlation: Estimate | None = None
     """Rank correlation of delay and return with a bootstrap interval; None for other tests."""
     reason: str = ""
@@ -94,15 +94,14 @@ def compare_groups(cohorts: Cohorts, name: str, labels: NDArray[Any]) -> Depende
     method, used = "log-rank", known
     if not known.all():
         if cohorts.complete is None:
-            return DependenceTest(name, method, None, reason=NOT_COMPLETE)
+            return DependenceTest(name, method, reason=NOT_COMPLETE)
         method, used = "log-rank, complete cohorts", known & cohorts.complete
     groups = _number_groups(labels[used])
     if groups.size == 0 or groups.max() == 0:
-        return DependenceTest(
-            name, method, None, reason=f"there are not two groups of {MIN_GROUP} episodes"
-        )
+        reason = f"there are not two groups of {MIN_GROUP} episodes"
+        return DependenceTest(name, method, reason=reason)
     p = log_rank(cohorts.durations[used], cohorts.returned[used], groups)
-    return DependenceTest(name, method, p, episodes=int(used.sum()))
+    return DependenceTest(name, method, int(used.sum()), p)
 
 
 def log_rank(durations: Floats | Ints, returned: Bools, groups: Ints) -> float:
@@ -183,25 +182,17 @@ def correlate_return(
 
     name, method = "return", "Spearman, complete cohorts"
     if cohorts.complete is None:
-        return DependenceTest(name, method, None, reason=NOT_COMPLETE)
+        return DependenceTest(name, method, reason=NOT_COMPLETE)
     used = cohorts.complete & cohorts.returned & ~np.isnan(returns)
     delays, values = cohorts.durations[used], returns[used]
     if used.sum() < MIN_GROUP or np.ptp(delays) == 0 or np.ptp(values) == 0:
-        return DependenceTest(
-            name,
-            method,
-            None,
-            reason=f"there are not {MIN_GROUP} episodes with different delays and returns in "
-            "complete cohorts",
-        )
+        what = f"{MIN_GROUP} episodes with different delays and returns in complete cohorts"
+        return DependenceTest(name, method, reason=f"there are not {what}")
     found = stats.spearmanr(delays, values)
     interval = _bootstrap_interval(delays, values, np.random.default_rng(seed), resamples)
+    correlation = Estimate(float(found.statistic), *interval)
     return DependenceTest(
-        name,
-        method,
-        float(found.pvalue),
-        episodes=int(used.sum()),
-        correlation=Estimate(float(found.statistic), *interval),
+        name, method, int(used.sum()), float(found.pvalue), correlation=correlation
     )
 
 
@@ -214,39 +205,31 @@ def compare_cohorts(cohorts: Cohorts, number: int) -> list[DependenceTest]:
     count = cohorts.durations.size
     if count < number * MIN_GROUP:
         reason = f"there are not {number} cohorts of {MIN_GROUP} episodes"
-        return [DependenceTest("drift", "log-rank", None, reason=reason)]
+        return [DependenceTest("drift", "log-rank", reason=reason)]
     parts = np.array_split(np.arange(count), number)
     tests = []
     for i, (one, other) in enumerate(pairwise(parts), start=1):
         used = np.concatenate([one, other])
         groups = np.repeat([0, 1], [one.size, other.size])
         p = log_rank(cohorts.durations[used], cohorts.returned[used], groups)
-        about = f"drift, cohort {i} to {i + 1}"
-        tests.append(DependenceTest(about, "log-rank", p, episodes=used.size))
+        tests.append(DependenceTest(f"drift, cohort {i} to {i + 1}", "log-rank", used.size, p))
     return tests
 
 
 def adjust(tests: Sequence[DependenceTest]) -> tuple[DependenceTest, ...]:
     """Return `tests` with p-values adjusted by Holm's method over those that were made.
 
-    >>> made = [DependenceTest("a", "log-rank", 0.01), DependenceTest("b", "log-rank", 0.2)]
+    >>> made = [DependenceTest("a", "log-rank", p=0.01), DependenceTest("b", "log-rank", p=0.2)]
     >>> [test.adjusted_p for test in adjust(made)]
     [0.02, 0.2]
     """
-    made = sorted(
-        (i for i, test in enumerate(tests) if test.p is not None), key=lambda i: _p(tests[i])
-    )
+    made = sorted((test.p, i) for i, test in enumerate(tests) if test.p is not None)
     adjusted: dict[int, float] = {}
     largest = 0.0
-    for rank, i in enumerate(made):
-        largest = max(largest, min(1.0, (len(made) - rank) * _p(tests[i])))
+    for rank, (p, i) in enumerate(made):
+        largest = max(largest, min(1.0, (len(made) - rank) * p))
         adjusted[i] = largest
     return tuple(replace(test, adjusted_p=adjusted.get(i)) for i, test in enumerate(tests))
-
-
-def _p(test: DependenceTest) -> float:
-    assert test.p is not None
-    return test.p
 
 
 def _number_groups(labels: NDArray[Any]) -> Ints:
@@ -278,9 +261,7 @@ def _bootstrap_interval(
             # ranks of the resample, ties having their mean rank
             ranks.append((np.cumsum(counts) - (counts - 1) / 2)[level])
         ranks = [rank - np.average(rank, weights=weights) for rank in ranks]
-        products = [(weights * ranks[i] * ranks[j]).sum() for i, j in ((0, 1), (0, 0), (1, 1))]
-        found[b] = (
-            products[0] / np.sqrt(products[1] * products[2]) if products[1] * products[2] else 0.0
-        )
+        x_y, x_x, y_y = ((weights * ranks[i] * ranks[j]).sum() for i, j in ((0, 1), (0, 0), (1, 1)))
+        found[b] = x_y / np.sqrt(x_x * y_y) if x_x * y_y else 0.0
     low, high = np.quantile(found, [0.025, 0.975])
     return float(low), float(high)

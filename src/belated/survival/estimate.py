@@ -28,11 +28,7 @@ import numpy as np
 from belated.check import check_choice
 from belated.episode import Floats, Ints
 from belated.survival.duration_counts import DurationCounts, group_of, largest_in
-from belated.survival.kaplan_meier import (
-    Estimate,
-    KaplanMeier,
-    kaplan_meier_of_counts,
-)
+from belated.survival.kaplan_meier import Estimate, KaplanMeier, kaplan_meier_of_counts
 
 if TYPE_CHECKING:
     from belated.delays.laws import Law
@@ -99,8 +95,6 @@ class DelayEstimate:
     """Unit of all durations: "episodes" or "seconds"."""
     km: KaplanMeier
     """Share not back by time since the opening, with its band."""
-    scale: float = 1.0
-    """Number of units of `km.times` in one unit of `unit`."""
 
     @property
     def episodes(self) -> int:
@@ -119,23 +113,16 @@ class DelayEstimate:
 
     def quantile(self, p: float) -> Estimate:
         """Return the delay by which a share `p` of all feedback is back, with its interval."""
-        return Estimate(*(value / self.scale for value in self.km.quantile(p)))
+        return self.km.quantile(p)
 
     def not_back(self, age: float) -> Estimate:
         """Return the share that is not back at this `age`, in `unit`, with its interval."""
-        return self.km.at(age * self.scale)
+        return self.km.at(age)
 
     @cached_property
     def never(self) -> NeverShare:
         """Share that never returns, or that it cannot be told yet; durations in `unit`."""
-        found = never_share(self.km)
-        return NeverShare(
-            found.share,
-            found.low,
-            found.high,
-            found.followed / self.scale,
-            found.last_return / self.scale,
-        )
+        return never_share(self.km)
 
     @cached_property
     def complete_age(self) -> float | None:
@@ -160,7 +147,8 @@ class DelayEstimate:
         Returns
         -------
         Law
-            Law of delays in episodes; its quantiles are those of the estimate.
+            Law of delays in episodes, which can be pickled; its quantiles are those of the
+            estimate.
 
         Raises
         ------
@@ -173,7 +161,23 @@ class DelayEstimate:
                 "law needs an estimate in episodes, since a law counts episodes, got one in "
                 f"{self.unit}; use the estimate `episodes`."
             )
-        return law_of(self.km, tail, name)
+        import belated
+
+        km = self.km
+        back = km.returned > 0
+        if not back.any():
+            raise ValueError("law needs at least one episode that is back, got none.")
+        # delays of a law are whole numbers; groups of counts and ages are whole numbers already
+        times, survival = np.ceil(km.times[back]), km.survival[back]
+        left = float(survival[-1])
+        rate = tail_rate(km) if tail == "geometric" and left > 0 else 0.0
+        mass = -np.diff(survival, prepend=1.0)
+        mean = float(mass @ times)
+        if left > 0:
+            mean = mean + left * (float(times[-1]) + 1 / rate) if rate else math.inf
+        content = np.concatenate([times, survival, [rate]]).astype("<f8").tobytes()
+        name = name or f"kaplan-meier:{zlib.crc32(content):08x}"
+        return belated.Law(name, mean, partial(step_quantiles, times, 1 - survival, rate))
 
     @property
     def summary(self) -> str:
@@ -205,11 +209,8 @@ class DelayEstimate:
     def text(self, duration: float) -> str:
         """Return a `duration`, in `unit`, as text with its unit."""
         if self.unit == "episodes":
-            return (
-                _count(round(duration))
-                if duration == round(duration)
-                else f"{duration:.3g} episodes"
-            )
+            whole = duration == round(duration)
+            return _count(round(duration)) if whole else f"{duration:.3g} episodes"
         name, size = next((each for each in TIME_UNITS if duration >= each[1]), ("seconds", 1.0))
         return f"{duration / size:.3g} {name}"
 
@@ -271,7 +272,7 @@ def estimate_from_counts(
     returned, out = np.zeros((2, times.size), np.int64)
     returned[np.searchsorted(times, delays.durations())] = delays.numbers()
     out[np.searchsorted(times, largest_in(grouped))] = numbers
-    return DelayEstimate(unit, kaplan_meier_of_counts(times, returned, out), scale)
+    return DelayEstimate(unit, kaplan_meier_of_counts(times / scale, returned, out))
 
 
 def percent(share: float) -> str:
@@ -339,41 +340,6 @@ def _time_out(km: KaplanMeier, start: float, end: float) -> float:
     """Return the time that all episodes together were out between two ages."""
     numbers = -np.diff(km.at_risk, append=0)
     return float(numbers @ np.clip(km.times - start, 0.0, end - start))
-
-
-def law_of(km: KaplanMeier, tail: Tail, name: str | None) -> "Law":
-    """Return the law with the distribution of an estimate in episodes.
-
-    Parameters
-    ----------
-    km : KaplanMeier
-        The estimate.
-    tail : {"never", "geometric"}
-        Where the share that is not back after the last return goes; see `DelayEstimate.law`.
-    name : str, optional
-        Name of the law; by default "kaplan-meier:" and a checksum.
-
-    Returns
-    -------
-    Law
-        The law, which can be pickled.
-    """
-    import belated
-
-    back = km.returned > 0
-    if not back.any():
-        raise ValueError("law needs at least one episode that is back, got none.")
-    # delays of a law are whole numbers; groups of counts and ages are whole numbers already
-    times, survival = np.ceil(km.times[back]), km.survival[back]
-    left = float(survival[-1])
-    rate = tail_rate(km) if tail == "geometric" and left > 0 else 0.0
-    mass = -np.diff(survival, prepend=1.0)
-    mean = float(mass @ times)
-    if left > 0:
-        mean = mean + left * (float(times[-1]) + 1 / rate) if rate else math.inf
-    content = np.concatenate([times, survival, [rate]]).astype("<f8").tobytes()
-    name = name or f"kaplan-meier:{zlib.crc32(content):08x}"
-    return belated.Law(name, mean, partial(step_quantiles, times, 1 - survival, rate))
 
 
 def tail_rate(km: KaplanMeier) -> float:

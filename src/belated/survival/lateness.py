@@ -1,10 +1,9 @@
 """`bl.lateness`: how late feedback is, and whether what returns early is representative."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from belated.check import check_integer
@@ -18,7 +17,7 @@ from belated.survival.dependence import (
 )
 from belated.survival.estimate import DelayEstimate, Tail, Unit
 from belated.survival.kaplan_meier import Bands, kaplan_meier
-from belated.survival.records import DelayRecords, HasDelayRecords, records_of, records_of_rows
+from belated.survival.records import HasDelayRecords, records_of, records_of_rows
 
 if TYPE_CHECKING:
     from belated.delays.laws import Law
@@ -117,15 +116,7 @@ class Lateness:
             "episodes": self.episodes.facts(),
             "seconds": None if self.seconds is None else self.seconds.facts(),
             "tests": [
-                {
-                    "about": test.about,
-                    "method": test.method,
-                    "episodes": test.episodes,
-                    "p": test.p,
-                    "adjusted_p": test.adjusted_p,
-                    "correlation": None if test.correlation is None else list(test.correlation),
-                    "reason": test.reason,
-                }
+                {**vars(test), "correlation": test.correlation and list(test.correlation)}
                 for test in self.tests
             ],
             "early_returns_are_biased": self.early_returns_are_biased,
@@ -209,7 +200,18 @@ def lateness(
     check_integer("cohorts", cohorts, 2)
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}.")
-    found = _find_records(records, opened, returned, now, returns, groups, unit)
+    if isinstance(records, HasDelayRecords):
+        if now is not None:
+            raise TypeError("now is for rows and arrays; a Run or a Learner knows it. Omit it.")
+        found = records.delay_records()
+    elif records is not None:
+        found = records_of_rows(records, now=now, groups=groups, unit=unit)
+    elif opened is None or returned is None:
+        raise TypeError("lateness needs records, or both opened and returned.")
+    else:
+        found = records_of(opened, returned, now=now, returns=returns, groups=groups, unit=unit)
+    if records is not None and not (opened is None and returned is None and returns is None):
+        raise TypeError("opened, returned and returns are for arrays; omit them with records.")
     estimates = {
         unit: DelayEstimate(
             unit, kaplan_meier(durations, found.returned, confidence=confidence, bands=bands)
@@ -227,43 +229,6 @@ def lateness(
             made.append(correlate_return(every, found.returns, seed=seed))
         tests = adjust(made + compare_cohorts(every, cohorts))
     return Lateness(estimates["episodes"], estimates.get("seconds"), tests, level)
-
-
-def _find_records(
-    records: Any,
-    opened: Any,
-    returned: Any,
-    now: Any,
-    returns: ArrayLike | None,
-    groups: Any,
-    unit: Unit | None,
-) -> DelayRecords:
-    """Return the records that the arguments of `lateness` describe."""
-    if records is None:
-        if opened is None or returned is None:
-            raise TypeError("lateness needs records, or both opened and returned.")
-        if groups is not None and not isinstance(groups, Mapping):
-            raise TypeError(f"groups must be a mapping of names to arrays, got {groups!r}.")
-        return records_of(opened, returned, now=now, returns=returns, groups=groups, unit=unit)
-    if opened is not None or returned is not None or returns is not None:
-        raise TypeError("opened, returned and returns are for arrays; omit them with records.")
-    if now is not None and isinstance(records, DelayRecords | HasDelayRecords):
-        raise TypeError("now is for rows and arrays; a Run or a Learner knows it. Omit it.")
-    if isinstance(records, DelayRecords):
-        return records
-    if isinstance(records, HasDelayRecords):
-        return records.delay_records()
-    if isinstance(records, Iterable) and not isinstance(
-        records, str | bytes | Mapping | np.ndarray
-    ):
-        rows = list(records)
-        if all(isinstance(row, Mapping) for row in rows):
-            names = None if groups is None else list(groups)
-            return records_of_rows(rows, now=now, groups=names, unit=unit)
-    raise TypeError(
-        "records must be a Run, a Learner, or rows with the fields opened and returned, got "
-        f"{type(records).__name__}; pass arrays as opened=... and returned=...."
-    )
 
 
 def _describe(test: DependenceTest) -> str:

@@ -37,6 +37,10 @@ class DelayRecords:
         """Unit in which the episodes were recorded."""
         return next(iter(self.durations))
 
+    def delay_records(self) -> "DelayRecords":
+        """Return the records themselves."""
+        return self
+
 
 @runtime_checkable
 class HasDelayRecords(Protocol):
@@ -53,7 +57,7 @@ def records_of(
     *,
     now: Any = None,
     returns: ArrayLike | Sequence[Any] | None = None,
-    groups: Mapping[str, Sequence[Any] | ArrayLike] | None = None,
+    groups: Mapping[str, Any] | Sequence[str] | None = None,
     unit: Unit | None = None,
 ) -> DelayRecords:
     """Return the records of episodes that are given by arrays.
@@ -98,6 +102,8 @@ def records_of(
     if not np.isfinite(start).all():
         raise ValueError("opened must be known for every episode, got None, NaN or inf.")
     check_choice("unit", unit or "seconds", ("seconds", "episodes"))
+    if groups is not None and not isinstance(groups, Mapping):
+        raise TypeError(f"groups must be a mapping of names to arrays, got {groups!r}.")
     back = np.isfinite(end)
     early = back & (end < start)
     if early.any():
@@ -125,9 +131,8 @@ def records_of(
         raise ValueError(
             f"returns must have {start.size} entries, one for each episode, got {values.size}."
         )
-    labels = {
-        name: _labels(name, column, start.size)[order] for name, column in (groups or {}).items()
-    }
+    columns = (groups or {}).items()
+    labels = {name: _labels(name, column, start.size)[order] for name, column in columns}
     return DelayRecords(durations, back, ages, None if values is None else values[order], labels)
 
 
@@ -135,7 +140,7 @@ def records_of_rows(
     rows: Iterable[Mapping[str, Any]],
     *,
     now: Any = None,
-    groups: Sequence[str] | None = None,
+    groups: Iterable[str] | None = None,
     unit: Unit | None = None,
 ) -> DelayRecords:
     """Return the records of episodes that are given by rows, such as those of a CSV file.
@@ -147,7 +152,7 @@ def records_of_rows(
         and optionally "return".
     now, unit
         As in `records_of`.
-    groups : sequence of str, optional
+    groups : iterable of str, optional
         Fields that are groups; by default those of `GROUP_COLUMNS` that occur.
 
     Returns
@@ -155,7 +160,12 @@ def records_of_rows(
     DelayRecords
         Records in order of opening.
     """
-    table = list(rows)
+    table = list(rows) if isinstance(rows, Iterable) else [rows]
+    if not all(isinstance(row, Mapping) for row in table):
+        raise TypeError(
+            "records must be a Run, a Learner, or rows with the fields opened and returned, got "
+            f"{type(rows).__name__}; pass arrays as opened=... and returned=...."
+        )
     names = set().union(*(row.keys() for row in table)) if table else set()
     for name in ("opened", "returned", *(groups or ())):
         if name not in names:

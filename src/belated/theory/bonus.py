@@ -30,10 +30,10 @@ optimistic over a set of transition probabilities.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from belated.episode import Shape
-from belated.theory.validation import check_delta, check_episodes
+from belated.theory.lemmas import check_delta, check_episodes
 
 
 @dataclass(frozen=True)
@@ -58,16 +58,10 @@ class Optimism:
     """Upper bound on B_2, the numerator of 1/N' in the bonus, over all episodes and steps."""
 
 
-class BonusNumerators(NamedTuple):
-    """Constants C, B_1 and B_2 of the bonus B_1 / sqrt(N') + B_2 / N' of one base.
+BonusNumerators = tuple[int, float, float, float]
+"""Constants (C, slope, flat, B_2) of the bonus B_1 / sqrt(N') + B_2 / N' of one base.
 
-    B_1 depends on the step h: B_1 = slope (H - h) + flat.
-    """
-
-    C: int  # as in Optimism
-    slope: float  # coefficient of H - h in B_1
-    flat: float  # part of B_1 that is the same at every step
-    B2: float  # as in Optimism
+B_1 depends on the step h: B_1 = slope (H - h) + flat. C is as in `Optimism`."""
 
 
 def optimism(base: str, shape: Shape, *, episodes: int, delta: float = 0.05) -> Optimism:
@@ -189,16 +183,16 @@ def check_base(base: object) -> None:
 def _ubev(shape: Shape, K: int, delta: float) -> BonusNumerators:
     H, S, A = shape.table
     loglog = math.log(math.log(max(math.e, K)))
-    return BonusNumerators(1, math.sqrt(2 * loglog + math.log(18 * S * A * H / delta)), 0.0, 0.0)
+    return 1, math.sqrt(2 * loglog + math.log(18 * S * A * H / delta)), 0.0, 0.0
 
 
 def _ucbvi_ch(shape: Shape, K: int, delta: float) -> BonusNumerators:
-    return BonusNumerators(1, 0.0, 7 * shape.horizon * _azar_log(shape, K, delta), 0.0)
+    return 1, 0.0, 7 * shape.horizon * _azar_log(shape, K, delta), 0.0
 
 
 def _ucbvi_bf(shape: Shape, K: int, delta: float) -> BonusNumerators:
     H, log = shape.horizon, _azar_log(shape, K, delta)
-    return BonusNumerators(1, math.sqrt(2 * log), math.sqrt(8) * H, 14 * H * log / 3)
+    return 1, math.sqrt(2 * log), math.sqrt(8) * H, 14 * H * log / 3
 
 
 def _azar_log(shape: Shape, K: int, delta: float) -> float:
@@ -208,13 +202,13 @@ def _azar_log(shape: Shape, K: int, delta: float) -> float:
 def _ucrl2(shape: Shape, K: int, delta: float) -> BonusNumerators:
     H, S, A = shape.table
     c = 14 * S * math.log(2 * A * K * H / delta)
-    return BonusNumerators(0, math.sqrt(c) / 2, 0.0, 0.0)
+    return 0, math.sqrt(c) / 2, 0.0, 0.0
 
 
 def _ucrl2b(shape: Shape, K: int, delta: float) -> BonusNumerators:
     H, S, A = shape.table
     log = math.log(6 * S * A * H * K / delta)
-    return BonusNumerators(0, math.sqrt(S * log), 0.0, 6 * S * (H - 1) * log)
+    return 0, math.sqrt(S * log), 0.0, 6 * S * (H - 1) * log
 
 
 def _kl_ucrl(shape: Shape, K: int, delta: float) -> BonusNumerators:
@@ -226,14 +220,14 @@ def _kl_ucrl(shape: Shape, K: int, delta: float) -> BonusNumerators:
     b = math.log(2 * math.e * S * S * A * H * log / delta)
     g = b + 1 / log
     c = max(uniform, S * (b + math.log(g) * (1 + 1 / g)))
-    return BonusNumerators(0, math.sqrt(c / 2), 0.0, 0.0)
+    return 0, math.sqrt(c / 2), 0.0, 0.0
 
 
 def _chi2_ucrl(shape: Shape, K: int, delta: float) -> BonusNumerators:
     H, S, A = shape.table
     log = math.log(4 * S * S * A * K * H / delta)
     root = math.sqrt(S) * (2 * math.sqrt(log) + 14 * log / 3)
-    return BonusNumerators(0, root / 2, 0.0, (H - 1) / 2 * math.sqrt(S) * root)
+    return 0, root / 2, 0.0, (H - 1) / 2 * math.sqrt(S) * root
 
 
 NUMERATORS: Final[dict[str, Callable[[Shape, int, float], BonusNumerators]]] = {

@@ -11,9 +11,8 @@ from fractions import Fraction
 from typing import Final
 
 from belated.episode import Shape
-from belated.theory.bonus import check_base
+from belated.theory.lemmas import check_alpha, check_episodes, check_mean_delay
 from belated.theory.regret import Regret, multiply
-from belated.theory.validation import check_alpha, check_episodes, check_mean_delay
 
 
 @dataclass(frozen=True)
@@ -131,12 +130,6 @@ TABLE_1: Final = (
     TableRow("ucbvi-bf", "UCBVI-BF", 1, Order(H=1, S=0.5, A=0.5, T=0.5), True, _H3S2A),
 )
 """Rows of Table 1, in the sequence of the paper."""
-
-
-def find_row(base: str) -> TableRow:
-    """Return the row of Table 1 for the base named `base`; raise ValueError if there is none."""
-    check_base(base)
-    return next(row for row in TABLE_1 if row.base == base)
 
 
 @dataclass(frozen=True)

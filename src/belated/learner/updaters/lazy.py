@@ -13,8 +13,7 @@ from belated.check import check_number
 from belated.compiled import inlined, kernel
 from belated.episode import Ints
 from belated.learner.updaters.updater import Arrival, EpochStart, Updater
-from belated.theory.alpha import lazy_terms
-from belated.theory.compiled import alpha_for
+from belated.theory import alpha_for, lazy_terms
 
 LAZY_PLANS: Final = 11.0
 """Estimated number of plans of a run with alpha = 1, divided by the square root of the number of
@@ -121,7 +120,7 @@ class Lazy(Updater):
             delta=start.delta,
             scale=start.scale,
         )
-        return float(alpha_for(terms, start.mean_delay))
+        return alpha_for(terms, start.mean_delay)
 
     def lazy_alpha(self) -> float | Literal["auto"]:
         return self.alpha
