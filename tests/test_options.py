@@ -94,18 +94,6 @@ def test_signatures_show_every_option_with_its_default(function: Any, options: t
     assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values())
 
 
-@pytest.mark.parametrize(("name", "value"), CHANGES)
-def test_simulate_and_simulate_many_pass_an_option_to_the_setting(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Simulation, "run", lambda setting, seed, **how: setting)
-    monkeypatch.setattr(many, "run_seeds", lambda setting, seeds, **how: [setting])
-    setting: Any = bl.simulate(bl.chain(3), **simulated(**{name: value}))
-    assert getattr(setting, name) == value
-    [setting] = bl.simulate_many(bl.chain(3), seeds=[0], **simulated(**{name: value}))
-    assert getattr(setting, name) == value
-
-
 @pytest.mark.parametrize(("name", "value"), LEARNER_CHANGES)
 def test_a_learner_and_its_snapshot_keep_an_option(name: str, value: str) -> None:
     learner = bl.Learner(bl.Shape(2, 2, 2), **simulated(**{name: value}))
@@ -157,21 +145,3 @@ def test_an_invalid_value_is_rejected_everywhere_with_the_allowed_ones(
     done = CliRunner().invoke(app, ["run", "--world", "chain-3", "--base", "ucrl2", flag, "x"])
     assert done.exit_code == 2
     assert f"'{flag}': {name} must be one of " in done.stderr
-
-
-@pytest.mark.parametrize("function", [bl.simulate, bl.simulate_many])
-def test_a_missing_or_unknown_argument_is_reported_with_the_name_of_the_function(
-    function: Any,
-) -> None:
-    given: dict[str, Any] = {"base": bl.UCRL2(), "updater": bl.Active()}
-    if function is bl.simulate_many:
-        given["seeds"] = [0]
-    name = function.__name__
-    expected = rf"^{name}\(\) needs the argument episodes; add episodes=\.\.\. to the call\.$"
-    with pytest.raises(TypeError, match=expected):
-        function(bl.chain(3), **given)
-    expected = rf"^{name}\(\) has no argument 'epsiodes'; its arguments are world, .*episodes"
-    with pytest.raises(TypeError, match=expected):
-        function(bl.chain(3), **given, episodes=2, epsiodes=2)
-    with pytest.raises(TypeError, match=r" no argument 'episode';.* Did you mean 'episodes'"):
-        function(bl.chain(3), **given, episode=10)

@@ -385,24 +385,6 @@ def test_a_users_base_may_be_compiled_plain_or_any_object(updater: Updater, stag
     assert same(shown[0], shown[2])
 
 
-@pytest.mark.parametrize("base", [Simple(), Dense()], ids=["plain function", "plain object"])
-@every_updater
-def test_a_users_base_runs_in_the_reference_loop(updater: Updater, base: Any) -> None:
-    world = puzzling_world(np.random.default_rng(8), SHAPE)
-    given: dict[str, Any] = {
-        "updater": updater,
-        "delay": bl.delays.geometric(mean=2),
-        "episodes": 60,
-        "seed": 5,
-        "trace": True,
-    }
-    own = bl.simulate(world, base=base, engine="reference", **given)
-    quick = bl.simulate(world, base=Simple(compiled=True), engine="compiled", **given)
-    np.testing.assert_array_equal(own.policies, quick.policies)
-    assert own.total_regret == quick.total_regret
-    assert own.optimism_broken == quick.optimism_broken
-
-
 def test_a_base_without_a_backup_rule_raises_an_error() -> None:
     with pytest.raises(TypeError, match=r"^Base needs a method backup_rule\(shape, .*\)\.$"):
         make(base=bl.Base())

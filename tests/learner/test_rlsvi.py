@@ -97,45 +97,4 @@ def test_clipping_chooses_by_the_values_before_the_limit() -> None:
     assert stats.chisquare(np.bincount(plan.policy.ravel(), minlength=4)).pvalue > UNLIKELY
 
 
-def test_terminal_states_and_forbidden_actions_are_kept() -> None:
-    """Without a limit values may be far below 0, and yet no forbidden action is chosen."""
-    world = bl.MDP.dense(
-        np.full((3, 3, 3), 1 / 3), np.zeros((3, 3)), horizon=4, terminal=[2], allowed={0: [1]}
-    )
-    run = bl.simulate(
-        world, base=bl.RLSVI(), updater=bl.Active(), episodes=50, trace=True, delay="geometric:3"
-    )
-    policies = np.array(run.policies)
-    assert (policies[:, :, 0] == 1).all()
-    assert {0, 1, 2} == set(np.unique(policies[:, :, 1]).tolist())
-
-
-def test_it_learns() -> None:
-    """At the published scale the noise of this world outlasts 1,000 episodes."""
-    lost = 1000 * bl.optimal_value(bl.chain(5))
-    regret = [
-        bl.simulate(
-            bl.chain(5), base=bl.RLSVI(scale), updater=bl.Active(), episodes=1000
-        ).total_regret
-        for scale in (0.01, 1.0)
-    ]
-    assert regret[0] < 0.2 * lost < 0.7 * lost < regret[1]
-
-
 # Options
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"scale": -1}, r"^scale must be finite and at least 0, got -1\.$"),
-        ({"scale": math.nan}, r"^scale must be finite and at least 0, got nan\.$"),
-        ({"scale": "1"}, r"^scale must be a number, got '1'\.$"),
-        ({"k": "k"}, r"^k must be one of 'observed', 'K', got 'k'\."),
-        ({"clip": 1}, r"^clip must be True or False, got 1\.$"),
-        ({"resample": "never"}, r"^resample must be one of 'auto', .*, got 'never'\.$"),
-    ],
-)
-def test_nonsense_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=message):
-        bl.RLSVI(**options)

@@ -102,9 +102,8 @@ class Setting:
         """Yield the engines and ways of planning that are compared."""
         parts = "delay_per" in self.manner or "late" in self.manner
         compiled = not (self.updater == "multi" and parts)
-        planning = pick(("incremental", "auto", "full"), "planning", self.name)
+        planning = pick(("incremental", "full"), "planning", self.name)
         if compiled:
-            yield "compiled", "auto"
             yield "compiled", "incremental"
             yield "compiled", "full"
         # the tests of equivalence compare both engines in other settings

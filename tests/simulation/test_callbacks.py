@@ -84,15 +84,6 @@ def test_a_callback_that_is_not_a_function_is_rejected_before_the_run() -> None:
         bl.simulate_many(bl.chain(4), **SETTING, seeds=[1], on_checkpoint=5)
 
 
-def test_a_callback_that_counts_as_false_is_called() -> None:
-    class Record(list):  # type: ignore[type-arg]
-        __call__ = list.append
-
-    seen = Record()
-    bl.simulate(bl.chain(4), **SETTING, on_checkpoint=seen)
-    assert len(seen) == 11
-
-
 def test_the_csv_logger_appends_a_line_for_each_checkpoint(tmp_path: Path) -> None:
     path = tmp_path / "regret.csv"
     first = bl.simulate(bl.chain(4), **SETTING, seed=1, on_checkpoint=CSVLogger(path))
