@@ -98,7 +98,7 @@ plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is s
 
 # The simulator of numba-cuda runs kernels as threads in Python.
 simulated: .venv/.dev ## all tests of the GPU engine, with few episodes, in a simulator
-	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/pytest tests/simulation/gpu tests/sweep/test_on_gpu.py
 
 # The compiler of CUDA needs no GPU. There are packages for Linux and Windows only.
 compiled-gpu: ## compile all kernels for an NVIDIA H200, without a GPU

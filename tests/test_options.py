@@ -70,14 +70,6 @@ def simulated(**options: Any) -> dict[str, Any]:
     return {**learner, "episodes": 20, **options}
 
 
-def test_every_option_has_a_help_text_choices_and_a_default_among_them() -> None:
-    for options, declared in DECLARED.items():
-        assert option_choices(options).keys() == {option.name for option in fields(options)}
-        for option in declared:
-            assert option.metadata["help"].endswith(".")
-            assert option.default in option_choices(options)[option.name]
-
-
 @pytest.mark.parametrize(
     ("function", "options"),
     [

@@ -111,6 +111,3 @@ def test_where_only_rewards_are_late_an_epoch_is_one_of_rewards() -> None:
 @pytest.mark.parametrize("base", [bl.PSRL(), bl.QLearning(), UniformRandom()], ids=lambda b: b.name)
 def test_a_base_without_a_bound_takes_the_alpha_of_the_widest(base: bl.Base) -> None:
     assert make(base).alpha == expected(0.0, "ucbvi-ch", scale=1.0)
-
-
-# Names

@@ -311,6 +311,3 @@ def test_a_changed_value_reaches_the_rows_that_lead_to_it_and_no_others() -> Non
     higher = np.zeros((H + 1, S))
     higher[range(H), range(H)] = 0.5
     np.testing.assert_array_equal(state.table.v - v, higher)
-
-
-# The operations of a learner

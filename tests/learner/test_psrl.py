@@ -233,6 +233,3 @@ def test_auto_is_episode_except_under_lazy(updater: Updater, same: Any, base: An
         for resample in ("auto", same)
     ]
     assert difference(*runs) is None
-
-
-# Options

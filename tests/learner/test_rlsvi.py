@@ -95,6 +95,3 @@ def test_clipping_chooses_by_the_values_before_the_limit() -> None:
     none = np.zeros((6, 20, 4, 20), np.int64)
     plan = bl.plan(bl.RLSVI(clip=True), none.sum(axis=3), none, np.zeros((6, 20, 4)), episodes=10)
     assert stats.chisquare(np.bincount(plan.policy.ravel(), minlength=4)).pvalue > UNLIKELY
-
-
-# Options

@@ -265,11 +265,6 @@ def test_an_own_exploration_rule_draws_allowed_actions_only() -> None:
     np.testing.assert_array_equal(policy.explore, SHAPE.playable)
 
 
-def test_restrictions_are_given_once() -> None:
-    with pytest.raises(ValueError, match=r"^terminal and allowed must be given once; "):
-        shop_learner(terminal=[SOLD])
-
-
 # The warning
 
 

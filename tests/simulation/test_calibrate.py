@@ -13,7 +13,6 @@ from belated.simulation import calibrate as module
 from belated.simulation.calibrate import (
     DEFAULT_SEEDS,
     FIRST_SEED,
-    ScaleSearch,
     Trial,
     calibrate,
     clopper_pearson,
@@ -202,27 +201,3 @@ def test_the_progress_of_each_trial_names_its_scale(capsys):
     lines = capsys.readouterr().err.splitlines()
     named = [line.split(", ")[1] for line in lines if ": 0 of 20 episodes" in line]
     assert named == [f"scale {trial.scale:g}" for trial in found.tried]
-
-
-def test_a_search_asks_for_runs_and_ends_a_trial_that_cannot_be_sufficient():
-    search = ScaleSearch(range(4), level=0.75, lowest=0.01, tolerance=4)
-    asked = []
-    while search.remaining:
-        asked.append((search.scale, list(search.remaining)))
-        search.add([a_run(seed, broken=int(search.scale < 0.05)) for seed in search.remaining[:2]])
-    assert asked == [
-        (1.0, [0, 1, 2, 3]),
-        (1.0, [2, 3]),
-        (0.01, [0, 1, 2, 3]),  # two runs failed, one may
-        (0.1, [0, 1, 2, 3]),
-        (0.1, [2, 3]),
-        (0.0316, [0, 1, 2, 3]),
-    ]
-    found = search.result()
-    assert (found.scale, found.held, found.runs, found.at_floor) == (0.1, 4, 4, False)
-    assert [(trial.scale, trial.held, trial.runs) for trial in found.tried] == [
-        (1.0, 4, 4),
-        (0.01, 0, 2),
-        (0.1, 4, 4),
-        (0.0316, 0, 2),
-    ]
