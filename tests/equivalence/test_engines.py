@@ -78,7 +78,7 @@ UPDATERS: dict[str, Updater] = {
 }
 PAIRS = [
     pair
-    for pair in spread(BASES, UPDATERS, one_in=4)
+    for pair in spread(BASES, UPDATERS, one_in=6)
     if not pair.values[0].replans_every_episode(pair.values[1])
     or not ("batched" in pair.id or "scheduled" in pair.id)
 ]

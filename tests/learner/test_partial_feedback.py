@@ -406,7 +406,7 @@ SNAPSHOT_UPDATERS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("base", "updater", "route"), spread(SNAPSHOT_BASES, SNAPSHOT_UPDATERS, ROUTES, one_in=6)
+    ("base", "updater", "route"), spread(SNAPSHOT_BASES, SNAPSHOT_UPDATERS, ROUTES, one_in=12)
 )
 @pytest.mark.parametrize("late", ["everything", "rewards"])
 def test_a_learner_restored_in_the_middle_goes_on_bit_for_bit(

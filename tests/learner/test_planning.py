@@ -190,8 +190,9 @@ def test_planning_changes_gives_the_bits_of_planning_all(
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("scale", [0.0, 0.003, 0.03])
-@pytest.mark.parametrize("base", [bl.UCRL2B, bl.Chi2_UCRL])
+@pytest.mark.parametrize(
+    ("base", "scale"), [(bl.UCRL2B, 0.0), (bl.UCRL2B, 0.03), (bl.Chi2_UCRL, 0.003)]
+)
 def test_planning_rows_by_their_levels_gives_the_bits_of_planning_all(
     base: type[bl.Base], scale: float, variant: str
 ) -> None:

@@ -177,7 +177,7 @@ def test_memory_stays_flat_over_many_episodes(memory: Ledger) -> None:
             tracemalloc.stop()
 
     few, many = samples.defined(memory, "few"), samples.defined(memory, "many")
-    for problem, count in ((few, 700), (many, 2100)):
+    for problem, count in ((few, 1500), (many, 4500)):
         ids = samples.opened(memory, problem, count)
         memory.append([Feedback(id, samples.whole(1)) for id in ids])
     peak(few)  # whatever is made once
