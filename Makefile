@@ -92,11 +92,13 @@ unit: .venv/.dev ## all tests but those in a browser
 	$(PYTEST)
 
 plain: .venv/.dev ## tests of kernels as plain Python: a subset, since this is slow
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m plain --override-ini addopts="--import-mode=importlib" tests
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m plain --override-ini addopts="--import-mode=importlib" \
+		tests/compiled tests/equivalence tests/learner tests/simulation tests/theory \
+		tests/test_elementary.py tests/test_randomness.py tests/test_worklist.py
 
 # The simulator of numba-cuda runs kernels as threads in Python.
 simulated: .venv/.dev ## all tests of the GPU engine, with few episodes, in a simulator
-	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) tests/simulation/gpu tests/sweep/test_on_gpu.py
+	NUMBA_ENABLE_CUDASIM=1 $(BIN)/pytest tests/simulation/gpu tests/sweep/test_on_gpu.py
 
 # The compiler of CUDA needs no GPU. There are packages for Linux and Windows only.
 compiled-gpu: ## compile all kernels for an NVIDIA H200, without a GPU

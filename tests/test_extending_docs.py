@@ -32,6 +32,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("extending")
     for name, text in FILES.items():
         (made / name).write_text(text)
+    if not FULL:
+        (made / "conftest.py").write_text(
+            "from belated.checks import base\n\nbase.SCALES = (0.1,)\n"
+        )
     return made
 
 

@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 import belated as bl
 import own_parts
 from belated.cli.main import app
-from belated.learner.bases import BASE_NAMES
 from belated.sweep.study import Study, read_study
 
 USUAL: dict[str, Any] = {
@@ -233,36 +232,3 @@ def test_learner_plan_calibrate_and_many_take_names() -> None:
 
 def _without_world() -> dict[str, Any]:
     return {name: part for name, part in USUAL.items() if name != "world"}
-
-
-def test_an_object_with_a_plan_method_can_be_imported(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Planner:
-        def plan(self, *_: Any) -> None: ...
-
-    monkeypatch.setattr(own_parts, "PLANNER", Planner(), raising=False)
-    monkeypatch.setattr(own_parts, "Planner", Planner, raising=False)
-    assert BASE_NAMES.parse("own_parts:PLANNER") is own_parts.PLANNER  # type: ignore[attr-defined]
-    assert isinstance(BASE_NAMES.parse("own_parts:Planner"), Planner)
-
-
-def test_options_on_the_command_line_address_a_base_by_its_name() -> None:
-    words = ["--base", "ucrl2:scale=0.1", "--base", "ubev", "--option", "ucrl2.ties=random"]
-    done = CliRunner().invoke(
-        app,
-        [
-            "run",
-            "--world",
-            "chain-3",
-            *words,
-            "--option",
-            "scale=0.5",
-            "--episodes",
-            "10",
-            "--seeds",
-            "1",
-            "--json",
-        ],
-    )
-    assert done.exit_code == 0, done.stderr
-    options = {one["base"]: one["options"] for one in json.loads(done.stdout)["settings"]}
-    assert options == {"ucrl2": {"scale": 0.1, "ties": "random"}, "ubev": {"scale": 0.5}}

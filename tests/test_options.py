@@ -70,14 +70,6 @@ def simulated(**options: Any) -> dict[str, Any]:
     return {**learner, "episodes": 20, **options}
 
 
-def test_every_option_has_a_help_text_choices_and_a_default_among_them() -> None:
-    for options, declared in DECLARED.items():
-        assert option_choices(options).keys() == {option.name for option in fields(options)}
-        for option in declared:
-            assert option.metadata["help"].endswith(".")
-            assert option.default in option_choices(options)[option.name]
-
-
 @pytest.mark.parametrize(
     ("function", "options"),
     [
@@ -92,18 +84,6 @@ def test_signatures_show_every_option_with_its_default(function: Any, options: t
         assert parameters[option.name].default == option.default
         assert parameters[option.name].annotation == option.type
     assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters.values())
-
-
-@pytest.mark.parametrize(("name", "value"), CHANGES)
-def test_simulate_and_simulate_many_pass_an_option_to_the_setting(
-    name: str, value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Simulation, "run", lambda setting, seed, **how: setting)
-    monkeypatch.setattr(many, "run_seeds", lambda setting, seeds, **how: [setting])
-    setting: Any = bl.simulate(bl.chain(3), **simulated(**{name: value}))
-    assert getattr(setting, name) == value
-    [setting] = bl.simulate_many(bl.chain(3), seeds=[0], **simulated(**{name: value}))
-    assert getattr(setting, name) == value
 
 
 @pytest.mark.parametrize(("name", "value"), LEARNER_CHANGES)

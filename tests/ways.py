@@ -1,16 +1,12 @@
 """The same run every way there is, and whether the bits agree."""
 
 import dataclasses
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
 
 import belated as bl
 from belated.simulation.run import Run
-from processes import Program
 
 
 def difference(one: Run, other: Run) -> str | None:
@@ -25,33 +21,14 @@ def difference(one: Run, other: Run) -> str | None:
     return None
 
 
-def printed_compiled_and_plain(script: str) -> str:
-    """Return the output of a script, which must not depend on compilation."""
-    compiled = Program(
-        f"from belated.compiled import budget\nbudget.limited_to(0).__enter__()\n{script}"
-    )
-    plain = subprocess.run(
-        [sys.executable, "-c", script],
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    assert compiled.end() == (0, plain)
-    return plain
-
-
 def every_way(world: bl.MDP, **given: Any) -> dict[str, Run]:
     """The same run by both engines, each with every way of planning."""
     return {
         f"{engine} {planning}": bl.simulate(
             world, every=1, engine=engine, planning=planning, trace=True, **given
         )
-        for engine, ways in (
-            ("reference", ("full", "auto")),
-            ("compiled", ("full", "incremental", "auto")),
-        )
-        for planning in ways
+        for engine in ("reference", "compiled")
+        for planning in ("full", "incremental")
     }
 
 

@@ -25,7 +25,7 @@ from belated.learner.updaters import Updater
 from belated.papers.howson2021.base import Published
 from belated.simulation.run import Run
 from combinations import FULL, spread
-from ways import all_agree, difference, every_way, printed_compiled_and_plain
+from ways import all_agree, difference, every_way
 from worlds import laws, random_world, with_restrictions
 
 BASES: dict[str, BaseAlgorithm] = {
@@ -78,7 +78,7 @@ UPDATERS: dict[str, Updater] = {
 }
 PAIRS = [
     pair
-    for pair in spread(BASES, UPDATERS, one_in=3)
+    for pair in spread(BASES, UPDATERS, one_in=6)
     if not pair.values[0].replans_every_episode(pair.values[1])
     or not ("batched" in pair.id or "scheduled" in pair.id)
 ]
@@ -102,11 +102,9 @@ SOME_BASES = {
         *("epsilon-greedy ties", "random", "optimal", "ucrl2", "ubev monotone", "ucbvi-bf ties"),
     )
 }
-some_bases = pytest.mark.parametrize("base", SOME_BASES.values(), ids=SOME_BASES.keys())
-every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS.keys())
 
-EPISODES = 60 if JIT else 10
-EXAMPLES = (8 if FULL else 4) if JIT else 1
+EPISODES = 40 if JIT else 10
+EXAMPLES = (8 if FULL else 2) if JIT else 1
 
 
 @st.composite
@@ -178,9 +176,10 @@ def test_every_way_to_run_gives_the_same_bits(
 # Longer runs, in which counts, the inbox and the queue grow
 
 
-@pytest.mark.parametrize("stages", ["each", "pooled"])
-@pytest.mark.parametrize("updater", [bl.Active(), bl.Lazy(10)], ids=["active", "lazy"])
-@pytest.mark.parametrize("base", ["ucbvi-bf two_term", "ucrl2"])
+@pytest.mark.parametrize(
+    ("base", "updater", "stages"),
+    [("ucbvi-bf two_term", bl.Active(), "pooled"), ("ucrl2", bl.Lazy(10), "each")],
+)
 def test_a_longer_run_plans_the_same_from_what_changed(
     base: str, updater: Updater, stages: str
 ) -> None:
@@ -197,7 +196,7 @@ def test_a_longer_run_plans_the_same_from_what_changed(
             planning=planning,  # type: ignore[arg-type]
             trace=True,
         )
-        for planning in ("full", "incremental", "auto")
+        for planning in ("full", "incremental")
     }
     assert all_agree(runs)
     assert runs["full"].updates > 20
@@ -207,7 +206,7 @@ LONGER = {name: BASES[name] for name in ("psrl episode", "q-learning", "ucrl2", 
 
 
 @pytest.mark.parametrize("restricted", [False, True], ids=["", "restricted"])
-@pytest.mark.parametrize(("base", "kind"), spread(LONGER, KINDS, one_in=3))
+@pytest.mark.parametrize(("base", "kind"), spread(LONGER, KINDS, one_in=6))
 def test_a_longer_run_gives_the_same_bits(
     base: BaseAlgorithm, kind: dict[str, Any], restricted: bool
 ) -> None:
@@ -244,7 +243,7 @@ def test_actions_that_are_not_chosen_while_a_state_is_explored_change_no_bit(
     setting = {"base": base, "updater": updater, "delay": "geometric:5", "stages": "pooled"}
     runs = every_way(bl.chain(3), episodes=250, seed=3, **setting)
     assert all_agree(runs)
-    explored: Any = runs["compiled auto"].policies
+    explored: Any = runs["compiled incremental"].policies
     assert (explored[0] < 0).all()
     assert not explored[-1, 0, 0] < 0
 
@@ -265,12 +264,12 @@ def test_the_length_of_a_block_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
                 **kind,
             )
             for base in (bl.QLearning(scale=0.01), bl.PSRL(resample="episode"), bl.UCRL2(scale=0.1))
-            for kind in KINDS.values()
+            for kind in (KINDS["late rewards by step"], KINDS["known"])
         ]
 
     usual = runs()
     monkeypatch.setattr(driver, "BLOCK_S", 0.0)  # one episode at a time
-    assert [difference(*pair) for pair in zip(usual, runs(), strict=True)] == [None] * 18
+    assert [difference(*pair) for pair in zip(usual, runs(), strict=True)] == [None] * 6
 
 
 # The comparison can fail
@@ -318,27 +317,10 @@ def same_runs(settings: list[dict[str, Any]], **given: Any) -> bool:
     return all(difference(one, other) is None for other in others)
 
 
-@every_kind
-@some_bases
+@pytest.mark.parametrize(("base", "kind"), spread(SOME_BASES, KINDS, one_in=3))
 def test_lazy_with_an_infinite_alpha_is_active(base: Any, kind: dict[str, Any]) -> None:
     settings = [{"updater": bl.Active()}, {"updater": bl.Lazy(math.inf)}]
     assert same_runs(settings, base=base, delay=bl.delays.geometric(4), **kind)
-
-
-@pytest.mark.parametrize(("base", "updater"), spread(SOME_BASES, UPDATERS, one_in=2))
-def test_steps_that_are_equally_late_come_as_a_whole_episode(base: Any, updater: Any) -> None:
-    if updater.multi_instance or base.replans_every_episode(updater):
-        updater = bl.Lazy(2)
-    per = [{"delay_per": "episode"}, {"delay_per": "step"}]
-    for kind in (KNOWN, UNKNOWN, REWARDS):
-        assert same_runs(per, base=base, updater=updater, delay=bl.delays.constant(3), **kind)
-
-
-@some_bases
-def test_rewards_that_are_not_late_are_as_good_as_everything_that_is_not(base: Any) -> None:
-    late = [{"late": "everything"}, {"late": "rewards"}]
-    for updater in (bl.Active(), bl.ExplicitExploration(threshold=4)):
-        assert same_runs(late, base=base, updater=updater, rewards=None)
 
 
 @pytest.mark.parametrize("engine", ["compiled", "reference"])
@@ -407,8 +389,6 @@ def test_an_episode_of_one_step_has_no_pieces() -> None:
             "late='rewards' needs unknown rewards, since known rewards are never delayed; use "
             "rewards=None.",
         ),
-        ({"late": "states"}, "late must be one of 'everything', 'rewards', got 'states'."),
-        ({"delay_per": "run"}, "delay_per must be one of 'episode', 'step', got 'run'."),
         (
             {"rewards": None, "reward_bonus": "chernoff"},
             "reward_bonus must be one of 'hoeffding', 'paper', 'jaksch', 'filippi', 'bernstein', "
@@ -432,30 +412,3 @@ def test_rewards_that_make_no_sense_are_refused(rewards: Any) -> None:
     given: Any = {"base": bl.UCRL2(), "updater": bl.Active(), "episodes": 5}
     with pytest.raises(ValueError, match=r"^rewards must .*, got "):
         bl.simulate(bl.chain(3), **given, rewards=rewards)
-
-
-# Compiled code and plain Python
-
-SHORT = """
-import dataclasses
-import belated as bl
-from belated.learner.bases import OPTIMISTIC, EpsilonGreedy
-world = dataclasses.replace(bl.chain(4), reward_draws="beta")
-world.rewards[:] = 0.1 + 0.7 * world.rewards
-bases = [base(scale=0.1, ties="random") for base in OPTIMISTIC.values()]
-bases += [bl.PSRL(prior=0.2), bl.PSRL(resample="episode"), bl.QLearning(scale=0.05),
-          bl.QLearning(bonus="bernstein", scale=0.1, ties="random"), EpsilonGreedy(epsilon=0.2)]
-for base in bases:
-    for late, per in (("everything", "step"), ("rewards", "episode")):
-        for updater, bonus in ((bl.Lazy(2), "bernstein"), (bl.Lazy("auto"), "ubev")):
-            run = bl.simulate(world, base=base, updater=updater, delay=bl.delays.geometric(3),
-                              episodes=25, every=1, rewards=None, late=late, delay_per=per,
-                              reward_bonus=bonus, trace=True)
-            print(base.name, run.regret.tobytes().hex(), run.policies.tobytes().hex(), run.alpha,
-                  run.updates, run.optimism_broken)
-"""
-
-
-def test_compiled_code_and_plain_python_agree_to_the_bit() -> None:
-    lines = printed_compiled_and_plain(SHORT).splitlines()
-    assert len({line for line in lines if line.startswith(("psrl", "q-"))}) > 12

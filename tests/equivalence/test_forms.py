@@ -14,6 +14,9 @@ from ways import difference
 pytestmark = pytest.mark.skipif(not JIT, reason="nothing is compiled")
 
 BASES = (
+    "ucbvi-ch:scale=0.1",
+    "ucbvi-bf:scale=0.1",
+    "epsilon-greedy",
     "ucrl2:scale=0.03",
     "ucrl2b:scale=0.1",
     "kl-ucrl:scale=0.1",
@@ -26,7 +29,7 @@ BASES = (
 MUCH = 10**9
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(22))
 def test_a_run_is_the_same_plain_compiled_and_switched(seed: int) -> None:
     draw = random.Random(seed)
     base = BASES[seed % len(BASES)]
@@ -38,6 +41,7 @@ def test_a_run_is_the_same_plain_compiled_and_switched(seed: int) -> None:
         "stages": draw.choice(["each", "pooled"]) if "q-learning" not in base else "each",
         "delay_per": draw.choice(["episode", "step"]),
     }
+    setting["late"] = "rewards" if setting["rewards"] == "unknown" and seed % 2 else "everything"
     runs = []
     for limit in (MUCH, 0, draw.randrange(1, 3000)):
         with budget.limited_to(limit):

@@ -1,6 +1,5 @@
 """Baselines: random, optimal, a policy that is given, and epsilon-greedy."""
 
-import itertools
 import math
 from typing import Any
 
@@ -169,28 +168,6 @@ def test_what_was_never_seen_is_worth_nothing() -> None:
     # Q_2(0, 0) = 1, Q_2(1, 1) = 1/2; Q_1(0, 1) = 1/2 + (1/2 + 1) / 2, and nothing else is known
     assert learner.value.tolist() == [1.25, 0]
     assert learner.policy.actions.tolist() == [[1, 0], [0, 1]]
-
-
-def test_drawing_is_not_exploring_in_a_run() -> None:
-    """`last_explored` is of explicit exploration; epsilon never ends."""
-    world = a_world(7)
-    assert simulate(world, UniformRandom()).last_explored == 0
-    explicit = bl.ExplicitExploration(threshold=2)
-    run = simulate(world, EpsilonGreedy(epsilon=0.2), updater=explicit)
-    assert 0 < run.last_explored < EPISODES
-    assert (run.policies[run.last_explored :] >= 0).all()
-
-
-def test_baselines_give_regret_a_scale() -> None:
-    """On a world with coins for rewards, a learner lies between the best and the blind."""
-    world = a_world(8, reward_draws="bernoulli")
-    bases = (Optimal(), bl.UCRL2(scale=0.05), UniformRandom())
-    regrets = [
-        simulate(world, base, episodes=1500, rewards=None, every=1500).total_regret
-        for base in bases
-    ]
-    for less, more in itertools.pairwise(regrets):
-        assert less < 0.7 * more
 
 
 @pytest.mark.parametrize("epsilon", [-0.1, 1.1, math.nan])

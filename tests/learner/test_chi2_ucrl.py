@@ -108,7 +108,7 @@ def test_no_budget_leaves_the_mean() -> None:
 def test_the_maximum_agrees_with_weak_duality() -> None:
     random = np.random.default_rng(7)
     sizes = (1, 2, 3, 6, 12, 30)
-    rows = list(hard_rows(3000, 8, sizes=sizes))
+    rows = list(hard_rows(1500, 8, sizes=sizes))
     v, m, there = (np.zeros((len(rows), max(sizes))) for _ in range(3))
     eps = 10 ** random.uniform(-9, 1.5, len(rows))
     for i, (values, seen) in enumerate(rows):
@@ -123,30 +123,9 @@ def test_the_maximum_agrees_with_weak_duality() -> None:
         assert found == pytest.approx(upper[i], rel=0, abs=slack), i
 
 
-def test_the_bonus_is_never_below_the_exact_gain() -> None:
-    random = np.random.default_rng(9)
-    for v, m in hard_rows(3000, 10, sizes=(1, 2, 5, 12)):
-        stage, row = make(v, m)
-        eps = 10 ** random.uniform(-9, 1.5)
-        gain = max_over_chi2_ball(stage, row, eps) - mean(stage, row)
-        assert 0 <= gain <= chi2_bonus(stage, row, eps) + 1e-9 * np.ptp(v) + 1e-14
-
-
 def test_one_observation_proves_nothing() -> None:
     stage, row = make([1, 2.5, 0, 3], [1, 0, 0, 0], reward=0.25)
     for scale in (1.0, 1e-9):
         assert value(Chi2_UCRL(scale=scale), stage, row) == 3.25
         assert value(Chi2_UCRL(scale=scale, form="bonus"), stage, row) == 4.25
     assert value(Chi2_UCRL(scale=1e-3, radius="practical"), stage, row) < 2
-
-
-@pytest.mark.parametrize("radius", ["provable", "practical"])
-def test_a_row_is_worth_its_reward_and_the_maximum_over_the_ball(radius: str) -> None:
-    stage, row = make([1, 2.5, 0, 3], [300000, 150000, 50000, 0], reward=0.25)
-    exact, loose = Chi2_UCRL(radius=radius), Chi2_UCRL(radius=radius, form="bonus")  # type: ignore[arg-type]
-    eps = eps_of(exact, 500000)
-    maximum, beta = max_over_chi2_ball(stage, row, eps), chi2_bonus(stage, row, eps)
-    assert 1.35 < maximum < 3
-    assert beta < 4
-    assert value(exact, stage, row) == pytest.approx(0.25 + maximum, abs=1e-14)
-    assert value(loose, stage, row) == pytest.approx(0.25 + 1.35 + beta, abs=1e-14)

@@ -170,14 +170,6 @@ def test_the_minimax_grid_has_its_formula(episodes: int) -> None:
         assert t == 1 or (t - 1) ** (2**m) < episodes ** (2**m - 1)
 
 
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
-def test_a_schedule_plans_every_so_many_episodes_whatever_arrives(engine: Any) -> None:
-    setting = {"base": BASE, "episodes": 50, "engine": engine}
-    for delay in ("constant:0", "constant:100"):
-        run = bl.simulate(a_world(), updater=bl.Scheduled(7), delay=delay, **setting)
-        assert run.epochs == math.ceil(50 / 7)
-
-
 # Names and invalid options
 
 

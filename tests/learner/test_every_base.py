@@ -1,7 +1,6 @@
 """Conformance suite that every base passes with all of its options."""
 
 import itertools
-import math
 import typing
 from dataclasses import fields, replace
 from typing import Any
@@ -10,11 +9,9 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.checks import check_base
-from belated.compiled import interpret
+from belated.checks import base_checks
 from belated.learner.bases import OPTIMISTIC
-from learner_rows import make
-from random_problems import random_counts, random_episodes, random_shape, random_world
+from random_problems import random_counts, random_episodes, random_shape
 
 SHARED = {field.name for field in fields(bl.Base)}
 EPISODES = 500
@@ -77,28 +74,14 @@ def test_the_seven_bases_of_the_paper_are_there_and_every_option_is_tried() -> N
 
 
 @every_variant
-def test_every_variant_passes_the_checks_of_a_base(
+def test_every_variant_is_optimistic_stays_in_range_and_declares_what_it_reads(
     base: bl.Base, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """All checks run for one variant of each base, see tests/checks."""
     monkeypatch.setattr("belated.checks.base.SCALES", (0.1,))
-    check_base(base, without=["engines_agree", "runs_compiled"])
-
-
-@every_variant
-@pytest.mark.parametrize("scale", [0.05, 0.0])
-def test_a_plan_is_the_backup_of_every_row_as_plain_python(base: bl.Base, scale: float) -> None:
-    for shape, n, m, rewards in cases(18, 4):
-        scaled = replace(base, scale=scale)
-        rule = scaled.backup_rule(shape, EPISODES)
-        assert isinstance(rule.backup, bl.Backup)
-        plain, constants = interpret(rule.backup.function), np.array(rule.constants)
-        plan = bl.plan(scaled, n, m, rewards, episodes=EPISODES)
-        H = shape.horizon
-        visits = np.concatenate([n.sum(axis=2), np.zeros((1, shape.states), np.int64)])
-        for h, s, a in np.ndindex(shape.table):
-            given = {"h": h, "horizon": H, "reward": rewards[h, s, a], "visits": visits[h + 1]}
-            row = make(plan.v[h + 1], m[h, s, a], **given)
-            assert plan.q[h, s, a] == plain(constants, *row)
+    for check in base_checks(base, shape=bl.Shape(3, 2, 3)):
+        if check.name in ("is_optimistic", "stays_in_range", "declares_reads"):
+            check()
 
 
 @pytest.mark.plain
@@ -118,14 +101,6 @@ def test_nothing_observed_is_worth_all_that_could_follow(base: bl.Base, scale: i
         follows = best if whole_simplex else 2.0 - h
         np.testing.assert_allclose(q[h], np.minimum(3.0 - h, rewards[h] + follows), rtol=1e-15)
         best = q[h].max()
-
-
-@pytest.mark.plain
-@every_variant
-def test_the_last_step_is_worth_its_reward(base: bl.Base) -> None:
-    for _, n, m, rewards in cases(6, 4):
-        plan = bl.plan(base, n, m, rewards, episodes=EPISODES)
-        np.testing.assert_array_equal(plan.q[-1], rewards[-1])
 
 
 @pytest.mark.parametrize(
@@ -160,21 +135,6 @@ def test_without_doubt_a_well_known_world_has_its_true_values(base: bl.Base) -> 
     assert plan.v[0, 1] == pytest.approx(bl.optimal_value(world), abs=1e-12)
 
 
-@every_variant
-def test_a_learner_plans_what_its_dense_counts_plan(base: bl.Base) -> None:
-    rng = np.random.default_rng(10)
-    shape = bl.Shape(3, 3, 3)
-    rewards = rng.random(shape.table)
-    m = np.zeros((3, 3, 3, 3), np.int64)
-    taught = learner(replace(base, scale=0.2), shape, rewards)
-    for episode in random_episodes(rng, shape, 30):
-        np.add.at(m, (np.arange(3), episode.states[:-1], episode.actions, episode.states[1:]), 1)
-        taught.observe([episode])
-    plan = bl.plan(replace(base, scale=0.2), m.sum(axis=3), m, rewards, episodes=EPISODES)
-    np.testing.assert_array_equal(taught.policy.actions, plan.policy)
-    np.testing.assert_array_equal(taught.value, plan.v[0])
-
-
 @pytest.mark.parametrize(
     "exact", [base for base in variants() if getattr(base, "form", "") == "exact"], ids=label
 )
@@ -189,64 +149,6 @@ def test_the_exact_form_is_never_above_the_bonus_form(exact: Any) -> None:
             assert (lower <= upper + 1e-12).all()
             below |= bool((lower < upper - 1e-3).any())
     assert below
-
-
-def unbroken(base: bl.Base, runs: int) -> float:
-    """The share of runs in random worlds in which V~_1 >= V*_1 in every episode."""
-    rng = np.random.default_rng(13)
-    kept = 0
-    for seed in range(runs):
-        world = random_world(rng)
-        delay = bl.delays.geometric(mean=int(rng.integers(0, 6)))
-        run = bl.simulate(
-            world, base=base, updater=bl.Active(), delay=delay, episodes=150, seed=seed
-        )
-        kept += run.optimism_broken == 0
-    return kept / runs
-
-
-@every_base
-def test_without_a_bonus_optimism_breaks(base: bl.Base) -> None:
-    assert unbroken(replace(base, scale=0), 40) < 0.95
-
-
-@pytest.mark.plain
-@every_base
-def test_random_ties_are_drawn_by_seed_and_plan_and_always_among_the_best(base: bl.Base) -> None:
-    shape = bl.Shape(4, 3, 3)
-    rewards = np.full(shape.table, 0.5)
-    rewards[:, 0, 0] = 0.25
-    tied = replace(base, ties="random")
-    n, m = random_counts(np.random.default_rng(14), shape, most=3)
-    one, same, two = (
-        bl.plan(tied, n, m, rewards, episodes=EPISODES, seed=seed) for seed in (1, 1, 2)
-    )
-    np.testing.assert_array_equal(one.policy, same.policy)
-    assert (one.policy != two.policy).any()
-    for plan in (one, two):
-        chosen = np.take_along_axis(plan.q, plan.policy[:, :, None], axis=2)[:, :, 0]
-        np.testing.assert_allclose(chosen, plan.q.max(axis=2), rtol=0, atol=1e-11)
-    np.testing.assert_array_equal(one.q, bl.plan(base, n, m, rewards, episodes=EPISODES, seed=1).q)
-
-
-@pytest.mark.plain
-@every_base
-def test_random_ties_are_drawn_anew_by_every_plan(base: bl.Base) -> None:
-    shape = bl.Shape(4, 3, 2)
-    rewards = np.full(shape.table, 0.5)
-    policies = []
-    for _ in range(2):
-        taught = learner(replace(base, ties="random"), shape, rewards, seed=5)
-        policies.append([taught.policy.actions])
-        for episode in random_episodes(np.random.default_rng(15), shape, 6):
-            taught.observe([episode])
-            policies[-1].append(taught.policy.actions)
-            taught.observe([])
-            np.testing.assert_array_equal(taught.policy.actions, policies[-1][-1])
-    for first, second in zip(*policies, strict=True):
-        np.testing.assert_array_equal(first, second)
-    for before, after in itertools.pairwise(policies[0]):
-        assert (before[1] != after[1]).any()  # Q_H = R is tied for ever
 
 
 @every_base
@@ -281,29 +183,6 @@ def test_a_monotone_q_never_grows(base: bl.Base) -> None:
             np.testing.assert_array_equal(after["v"][:-1], after["q"].max(axis=2))
             before = after["q"]
     assert grew == {True: False, False: True}
-
-
-@every_class
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        *(({"delta": x}, rf"^delta must lie strictly .*, got {x}\.$") for x in (0, 1, math.nan)),
-        *(({"scale": x}, rf"^scale must be finite .*, got {x}\.$") for x in (-1, math.inf)),
-        ({"ties": "last"}, r"^ties must be one of 'first', 'random', got 'last'\.$"),
-        ({"monotone": "no"}, r"^monotone .*'no'.*\.$"),
-    ],
-)
-def test_an_invalid_option_is_refused(base: Any, options: dict[str, Any], message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=message):
-        base(**options)
-
-
-@every_class
-def test_an_unknown_word_for_an_own_option_is_refused(base: Any) -> None:
-    for field in fields(base):
-        if field.name not in SHARED:
-            with pytest.raises(ValueError, match=rf"^{field.name} must be one of .*'other'"):
-                base(**{field.name: "other"})
 
 
 @pytest.mark.parametrize(

@@ -25,12 +25,6 @@ def eps_of(base: KL_UCRL, n: int, *, shape: Shape = SHAPE, episodes: int = 1000)
     return kl_radius(base.backup_rule(shape, episodes).constants, n)
 
 
-def value(base: KL_UCRL, stage: Stage, row: Row) -> float:
-    kernel = base.backup_rule(SHAPE, 1000)
-    function = getattr(kernel.backup, "__wrapped__", kernel.backup)
-    return float(function(kernel.constants, stage, row))
-
-
 def dual(v: Floats, p: Floats, eps: Floats) -> Floats:
     """min over nu >= max V of nu - exp(sum P^ ln(nu - V) - eps), an upper bound of max <p, V>.
 
@@ -112,7 +106,7 @@ def test_no_budget_leaves_the_mean() -> None:
 def test_the_maximum_agrees_with_weak_duality() -> None:
     random = np.random.default_rng(7)
     sizes = (1, 2, 3, 6, 12, 30)
-    rows = list(hard_rows(3000, 8, sizes=sizes))
+    rows = list(hard_rows(1500, 8, sizes=sizes))
     v = np.full((len(rows), max(sizes)), -np.inf)
     p = np.zeros(v.shape)
     eps = 10 ** random.uniform(-11, 1.5, len(rows))
@@ -132,27 +126,5 @@ def test_the_maximum_agrees_with_weak_duality() -> None:
         ), i
 
 
-def test_the_bonus_is_never_below_the_exact_gain() -> None:
-    random = np.random.default_rng(9)
-    for v, m in hard_rows(3000, 10, sizes=(1, 2, 5, 12)):
-        stage, row = make(v, m)
-        eps = 10 ** random.uniform(-11, 1.5)
-        gain = max_over_kl_ball(stage, row, eps) - mean(stage, row)
-        assert 0 <= gain <= kl_bonus(stage, row, eps) + 1e-9 * np.ptp(v) + 1e-14
-
-
 def test_the_bonus_adds_the_span_to_the_variance_term() -> None:
     assert kl_bonus(*GOLDEN, 0.05) == pytest.approx(math.sqrt(0.1 * 0.6525) + 0.05 * 4, abs=1e-12)
-
-
-@pytest.mark.parametrize("radius", ["uniform", "filippi"])
-def test_a_row_is_worth_its_reward_and_the_maximum_over_the_ball(radius: str) -> None:
-    stage, row = make([1, 2.5, 0, 3], [300, 150, 50, 0], reward=0.25)
-    exact, loose = KL_UCRL(radius=radius), KL_UCRL(radius=radius, form="bonus")  # type: ignore[arg-type]
-    eps = eps_of(exact, 500)
-    assert value(exact, stage, row) == pytest.approx(
-        0.25 + max_over_kl_ball(stage, row, eps), abs=1e-14
-    )
-    beta = kl_bonus(stage, row, eps)
-    assert beta < 4
-    assert value(loose, stage, row) == pytest.approx(0.25 + mean(stage, row) + beta, abs=1e-14)

@@ -1,6 +1,5 @@
 """Lazy("auto"): each epoch takes the alpha for the mean delay observed when it begins."""
 
-import math
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 import belated as bl
 from belated.learner.bases import UniformRandom
-from belated.learner.updaters import UPDATER_NAMES
 from belated.theory import best_alpha
 from random_problems import random_episodes
 
@@ -113,28 +111,3 @@ def test_where_only_rewards_are_late_an_epoch_is_one_of_rewards() -> None:
 @pytest.mark.parametrize("base", [bl.PSRL(), bl.QLearning(), UniformRandom()], ids=lambda b: b.name)
 def test_a_base_without_a_bound_takes_the_alpha_of_the_widest(base: bl.Base) -> None:
     assert make(base).alpha == expected(0.0, "ucbvi-ch", scale=1.0)
-
-
-# Names
-
-
-def test_it_has_a_name() -> None:
-    assert UPDATER_NAMES.parse("lazy:auto") == bl.Lazy("auto")
-    assert UPDATER_NAMES.parse("lazy:inf") == bl.Lazy(math.inf)
-    restored = bl.Learner.restore(make().snapshot())
-    assert restored.snapshot()["updater"] == {"name": "lazy", "options": {"alpha": "auto"}}
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("lazy:Auto", r"^updater 'lazy' .* number or 'auto', got 'Auto'\.$"),
-        ("lazy", r"^updater 'lazy' needs alpha, as in 'lazy:ALPHA'\.$"),
-        ("lazy:nan", r"^alpha must be at least 1 .* or 'auto', got nan\.$"),
-    ],
-)
-def test_another_name_is_refused(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        UPDATER_NAMES.parse(text)
-    with pytest.raises(TypeError, match=r"^alpha must be a number or 'auto', got 'often'\.$"):
-        bl.Lazy("often")  # type: ignore[arg-type]

@@ -15,7 +15,7 @@ from belated.learner.backup import Row, Stage, clipped, mean, unseen
 from belated.learner.bases import BackupRule
 from belated.learner.feedback import whole_episode
 from belated.learner.plan import Plan
-from belated.learner.updaters import Arrival, Explorer, Updater
+from belated.learner.updaters import Arrival, Updater
 from random_problems import puzzling_world, random_episodes
 from snapshots import packed, same, unpacked
 
@@ -385,24 +385,6 @@ def test_a_users_base_may_be_compiled_plain_or_any_object(updater: Updater, stag
     assert same(shown[0], shown[2])
 
 
-@pytest.mark.parametrize("base", [Simple(), Dense()], ids=["plain function", "plain object"])
-@every_updater
-def test_a_users_base_runs_in_the_reference_loop(updater: Updater, base: Any) -> None:
-    world = puzzling_world(np.random.default_rng(8), SHAPE)
-    given: dict[str, Any] = {
-        "updater": updater,
-        "delay": bl.delays.geometric(mean=2),
-        "episodes": 60,
-        "seed": 5,
-        "trace": True,
-    }
-    own = bl.simulate(world, base=base, engine="reference", **given)
-    quick = bl.simulate(world, base=Simple(compiled=True), engine="compiled", **given)
-    np.testing.assert_array_equal(own.policies, quick.policies)
-    assert own.total_regret == quick.total_regret
-    assert own.optimism_broken == quick.optimism_broken
-
-
 def test_a_base_without_a_backup_rule_raises_an_error() -> None:
     with pytest.raises(TypeError, match=r"^Base needs a method backup_rule\(shape, .*\)\.$"):
         make(base=bl.Base())
@@ -453,37 +435,6 @@ def test_a_users_updater_sees_what_arrived_and_decides() -> None:
     assert planned == [False, False, True, False, True, False]
     learner.observe([])
     assert len(updater.seen) == 6  # nothing came, nothing is asked
-
-
-def test_a_users_explorer_marks_the_policy() -> None:
-    class Always(Explorer):
-        def marks(self) -> Any:
-            return np.ones(SHAPE.table, np.bool_)
-
-    class Curious(bl.Active):
-        def explorer(self, shape: bl.Shape) -> Explorer:
-            return Always()
-
-    run = bl.simulate(
-        puzzling_world(np.random.default_rng(12), SHAPE),
-        base=bl.UCRL2(),
-        updater=Curious(),
-        episodes=5,
-        engine="reference",
-        trace=True,
-    )
-    assert (run.policies == -1).all()
-    assert run.last_explored == 5
-
-
-def test_an_updater_without_a_rule_says_so() -> None:
-    class Idle(Updater):
-        pass
-
-    with pytest.raises(
-        TypeError, match=r"^Idle needs a method due\(arrival\) or trigger_rule\(\)\.$"
-    ):
-        make(Idle()).observe([episode(1)])
 
 
 def test_auto_warns_once_where_the_reference_loop_must_run() -> None:

@@ -17,7 +17,6 @@ from belated.learner.planning.loops import loops_of
 from belated.learner.planning.rows import plan_rows
 from belated.learner.problem import LearningProblem
 from belated.learner.state import (
-    PLANS,
     Config,
     LearnerRecord,
     LearnerState,
@@ -25,10 +24,8 @@ from belated.learner.state import (
     empty_state,
     with_room_for,
 )
-from belated.learner.updating import absorb, plan_now
+from belated.learner.updating import absorb
 from belated.worklist import clear, members, put
-
-pytestmark = pytest.mark.plain
 
 SHAPE = bl.Shape(8, 2, 4)  # a plan lists single rows while few of the states change
 H, S, A = SHAPE.table
@@ -194,8 +191,9 @@ def test_planning_changes_gives_the_bits_of_planning_all(
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("scale", [0.0, 0.003, 0.03])
-@pytest.mark.parametrize("base", [bl.UCRL2B, bl.Chi2_UCRL])
+@pytest.mark.parametrize(
+    ("base", "scale"), [(bl.UCRL2B, 0.0), (bl.UCRL2B, 0.03), (bl.Chi2_UCRL, 0.003)]
+)
 def test_planning_rows_by_their_levels_gives_the_bits_of_planning_all(
     base: type[bl.Base], scale: float, variant: str
 ) -> None:
@@ -315,48 +313,3 @@ def test_a_changed_value_reaches_the_rows_that_lead_to_it_and_no_others() -> Non
     higher = np.zeros((H + 1, S))
     higher[range(H), range(H)] = 0.5
     np.testing.assert_array_equal(state.table.v - v, higher)
-
-
-# The operations of a learner
-
-
-def update_plan(problem: LearningProblem, state: LearnerState, *, refresh: bool = True) -> None:
-    record = LearnerRecord(configure(problem, 0), state)
-    loops = loops_of(problem.backup_rule, record)
-    assert plan_now(loops, record, refresh, 0.0, UNLIMITED)
-
-
-@pytest.mark.parametrize("late", ["everything", "rewards"])
-@pytest.mark.parametrize("stages", ["each", "pooled"])
-@pytest.mark.parametrize("reads", ["successors", "best", "order"])
-def test_an_incremental_learner_with_unknown_rewards_plans_what_a_full_one_does(
-    reads: str, stages: Any, late: Any
-) -> None:
-    rng = np.random.default_rng(2)
-    base = Reader(reads=reads, visits=True, scale=0.05)
-    problems = [
-        make_problem(base, stages=stages, late=late, rewards=None, planning=planning)
-        for planning in ("incremental", "full")
-    ]
-    config = configure(problems[0], 0)
-    states = [empty_state(problem) for problem in problems]
-    for number in range(25):
-        refresh = number == 0 or late == "everything" or rng.random() < 0.5
-        before, work = states[0].table.actions.copy(), states[1].scratch.work[0]
-        for problem, state in zip(problems, states, strict=True):
-            update_plan(problem, state, refresh=refresh)
-        assert states[1].scratch.work[0] == work + H * S * A
-        assert differences(config, *states) == []
-        np.testing.assert_array_equal(states[0].rewards, states[1].rewards)
-        np.testing.assert_array_equal(states[0].epoch_counts, states[1].epoch_counts)
-        new = np.flatnonzero(states[0].table.actions != before)
-        np.testing.assert_array_equal(members(states[0].changed), new)
-        for state in states:
-            clear(state.changed)
-            assert state.numbers[PLANS] == number + 1
-            assert members(state.touched).size == 0
-            assert not refresh or members(state.new_rewards).size == 0
-        steps = random_steps(rng, int(rng.integers(0, 6)))
-        rewards = rng.random(len(steps[0]))
-        states = [feed(problems[0], state, steps, rewards) for state in states]
-    assert states[0].scratch.work[0] < states[1].scratch.work[0]

@@ -81,28 +81,28 @@ def test_a_row_is_a_dirichlet_of_its_counts_and_the_prior(prior: float) -> None:
     """Each coordinate of Dirichlet(a) is Beta(a_y, a_0 - a_y)."""
     m = [[0, 0, 0], [3, 0, 9], [1, 1, 40]]
     for y in range(3):
-        drawn = rows(prior, m, np.eye(3)[y], 1500)
+        drawn = rows(prior, m, np.eye(3)[y], 600)
         for s in range(3):
             a = prior + np.array(m[s])
             law = stats.beta(a[y], a.sum() - a[y])
             assert stats.kstest(drawn[:, s], law.cdf).pvalue > UNLIKELY
-            assert drawn[:, s].mean() == pytest.approx(law.mean(), abs=4 * law.std() / 1500**0.5)
+            assert drawn[:, s].mean() == pytest.approx(law.mean(), abs=4 * law.std() / 600**0.5)
 
 
 def test_the_coordinates_of_a_row_belong_together() -> None:
     """Var <p, v> = (E v^2 - (E v)^2) / (a_0 + 1) under Dirichlet(a), with E by a / a_0."""
     worth = np.array([0.1, 0.5, 1.0])
     m = [[0, 0, 0], [3, 0, 9], [1, 1, 40]]
-    drawn = rows(1.0, m, worth, 4000)
+    drawn = rows(1.0, m, worth, 1500)
     for s in range(3):
         a = 1.0 + np.array(m[s])
         p = a / a.sum()
         mean = p @ worth
         variance = (p @ worth**2 - mean * mean) / (a.sum() + 1)
-        assert drawn[:, s].mean() == pytest.approx(mean, abs=4 * math.sqrt(variance / 4000))
+        assert drawn[:, s].mean() == pytest.approx(mean, abs=4 * math.sqrt(variance / 1500))
         assert drawn[:, s].var() == pytest.approx(variance, rel=0.15)
     # and rows are drawn apart
-    assert abs(np.corrcoef(drawn.T)[np.triu_indices(3, 1)]).max() < 4 / math.sqrt(4000)
+    assert abs(np.corrcoef(drawn.T)[np.triu_indices(3, 1)]).max() < 4 / math.sqrt(1500)
 
 
 # Rewards
@@ -233,32 +233,3 @@ def test_auto_is_episode_except_under_lazy(updater: Updater, same: Any, base: An
         for resample in ("auto", same)
     ]
     assert difference(*runs) is None
-
-
-def test_it_learns() -> None:
-    regret = {
-        base.name: bl.simulate(
-            bl.chain(5), base=base, updater=bl.Active(), episodes=1000
-        ).total_regret
-        for base in (bl.PSRL(), bl.UCRL2())
-    }
-    assert regret["psrl"] < 0.2 * 1000 * bl.optimal_value(bl.chain(5))
-    assert regret["psrl"] < regret["ucrl2"]
-
-
-# Options
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"prior": 0}, r"^prior must be finite and at least 0\.001, got 0\.$"),
-        ({"prior": math.nan}, r"^prior must be finite and at least 0\.001, got nan\.$"),
-        ({"prior": math.inf}, r"^prior must be finite and at least 0\.001, got inf\.$"),
-        ({"prior": "1"}, r"^prior must be a number, got '1'\.$"),
-        ({"resample": "never"}, r"^resample must be one of 'auto', .*, got 'never'\.$"),
-    ],
-)
-def test_nonsense_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=message):
-        bl.PSRL(**options)

@@ -90,27 +90,6 @@ def test_the_order_of_arrivals_matters_and_that_of_calls_does_not() -> None:
     assert (made[0] != made[2]).any()
 
 
-def test_paths_teach_nothing_before_their_rewards() -> None:
-    learner = bl.Learner(
-        bl.Shape(2, 2, 2),
-        base=bl.QLearning(scale=0.01),
-        updater=bl.Active(),
-        rewards=None,
-        late="rewards",
-        episodes=10,
-    )
-    _, episodes = two_episodes()
-    before = q_of(learner)
-    assert learner.observe_path(episodes) is False
-    np.testing.assert_array_equal(q_of(learner), before)
-    learner.observe_rewards({2: [1.0, 0.0]})
-    learner.observe_rewards({1: [0.0, 1.0]})
-    other, _ = two_episodes()
-    other.observe([episodes[1]])
-    other.observe([episodes[0]])
-    np.testing.assert_array_equal(q_of(learner), q_of(other))
-
-
 def test_known_rewards_are_learnt_as_they_are_known() -> None:
     """Known rewards are used; those in the feedback are ignored."""
     made = []
@@ -145,22 +124,6 @@ def test_it_starts_as_high_as_it_can_and_values_stay_there_or_below(most: Any) -
     assert (q_of(learner) > np.array(caps)[:, None, None]).any()  # Q is not cut, V is
 
 
-def test_optimism_holds() -> None:
-    kept = 0
-    for seed in range(40):
-        run = bl.simulate(
-            a_world(seed, "bernoulli"),
-            base=bl.QLearning(),
-            updater=bl.Active(),
-            delay=bl.delays.geometric(4),
-            episodes=200,
-            seed=seed,
-            rewards=None,
-        )
-        kept += run.optimism_broken == 0
-    assert kept >= 38
-
-
 def test_counts_alone_are_refused() -> None:
     nothing = np.zeros((2, 2, 2, 2))
     with pytest.raises(
@@ -168,16 +131,3 @@ def test_counts_alone_are_refused() -> None:
         match=r"^base must plan from counts, but q-learning learns from single steps\.$",
     ):
         bl.plan(bl.QLearning(), nothing.sum(axis=3), nothing, np.zeros((2, 2)), episodes=10)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"bonus": "ucb"}, r"^bonus must be one of 'hoeffding', 'bernstein', got 'ucb'\.$"),
-        ({"range": "h"}, r"^range must be one of 'H', 'H-h\+1', got 'h'\."),
-        ({"monotone": True}, r"^monotone must be False: .*\.$"),
-    ],
-)
-def test_nonsense_is_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        bl.QLearning(**options)

@@ -197,17 +197,17 @@ def unbroken(base: bl.Base, runs: int, **options: Any) -> float:
 @every_optimistic
 def test_optimism_holds_in_all_but_a_twentieth_of_runs(base: type[bl.Base]) -> None:
     assert base().delta == 0.05
-    assert unbroken(base(), 80) >= 0.95
+    assert unbroken(base(), 40) >= 0.95
 
 
 @every_bonus
 def test_optimism_holds_with_every_bonus(bonus: str) -> None:
-    assert unbroken(bl.UCRL2(), 60, reward_bonus=bonus) >= 0.95
+    assert unbroken(bl.UCRL2(), 30, reward_bonus=bonus) >= 0.95
 
 
 @every_optimistic
 def test_without_a_bonus_optimism_breaks(base: type[bl.Base]) -> None:
-    assert unbroken(base(scale=0), 40) < 0.5
+    assert unbroken(base(scale=0), 20) < 0.5
 
 
 def test_where_rewards_alone_are_uncertain_their_bonus_is_what_keeps_optimism() -> None:

@@ -1,5 +1,6 @@
 """The record of a learner, whose types are the same for all, so that it is passed by pointer."""
 
+from itertools import cycle
 from typing import Any
 
 import numba
@@ -50,17 +51,13 @@ def test_the_records_of_all_learners_have_one_type(base: str) -> None:
     expected, _ = type_of(
         SHAPES["plain"], base=bl.UCRL2(), updater=bl.Active(), rewards=np.zeros((3, 2))
     )
-    for shape in SHAPES.values():
-        for updater in UPDATERS.values():
-            for stages in ("each", "pooled"):
-                if stages == "pooled" and BASE_OF[base].stepwise:
-                    continue
-                options = {"base": BASE_OF[base], "updater": updater, "stages": stages}
-                known, _ = type_of(shape, rewards=np.zeros((3, 2)), **options)
-                assert known == expected
-                late = ("everything",) if updater.multi_instance else ("everything", "rewards")
-                for kind in late:
-                    unknown, problem = type_of(shape, rewards=None, late=kind, **options)
-                    assert unknown == expected
+    for shape, updater in zip(cycle(SHAPES.values()), UPDATERS.values(), strict=False):
+        for stages in ("each",) if BASE_OF[base].stepwise else ("each", "pooled"):
+            options = {"base": BASE_OF[base], "updater": updater, "stages": stages}
+            known, _ = type_of(shape, rewards=np.zeros((3, 2)), **options)
+            assert known == expected
+            late = "everything" if updater.multi_instance else "rewards"
+            unknown, problem = type_of(shape, rewards=None, late=late, **options)
+            assert unknown == expected
     larger = with_room_for(empty_state(problem), 1000)
     assert numba.typeof(LearnerRecord(configure(problem, 0), larger)) == expected

@@ -124,18 +124,6 @@ def test_an_episode_is_complete_with_the_last_step_before_its_end(order: list[in
     )
 
 
-@pytest.mark.parametrize("order", [(1, 2), (2, 1)], ids=["end first", "end last"])
-def test_a_step_after_the_end_is_refused(order: tuple[int, int]) -> None:
-    steps = {
-        1: bl.Step(1, 1, INTERESTED, MAIL, SOLD, 1),
-        2: bl.Step(1, 2, INTERESTED, MAIL, INTERESTED, 0),
-    }
-    learner = shop_learner()
-    learner.observe_steps([steps[order[0]]])
-    with pytest.raises(ValueError, match=r"^Step 2 of episode 1 comes after step 1, which reache"):
-        learner.observe_steps([steps[order[1]]])
-
-
 @pytest.mark.parametrize("late", [[0, 0, 1], [0, 0, 1, 0, np.nan, 0]], ids=["ended", "padded"])
 def test_late_rewards_complete_an_ended_path(late: list[float]) -> None:
     learner = shop_learner(late="rewards")
@@ -275,11 +263,6 @@ def test_an_own_exploration_rule_draws_allowed_actions_only() -> None:
     policy = shop_learner(updater=Curious()).policy
     assert policy.explore is not None
     np.testing.assert_array_equal(policy.explore, SHAPE.playable)
-
-
-def test_restrictions_are_given_once() -> None:
-    with pytest.raises(ValueError, match=r"^terminal and allowed must be given once; "):
-        shop_learner(terminal=[SOLD])
 
 
 # The warning

@@ -20,7 +20,6 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.randomness import TRANSITION, uniform
 
 EPISODES = 100
 L = math.log(5 * 2 * 2 * (EPISODES * 2) / 0.05)  # ln(5 S A T / delta)
@@ -93,33 +92,3 @@ def test_three_episodes_step_by_step() -> None:
         assert table["v"] == close([v_1, V_2, [0, 0]])
     assert changes == [True, True, False]
     assert (learner.updates, learner.epochs, learner.observed) == (3, 4, 3)
-
-
-def seed_of_the_story() -> int:
-    """A seed under which a fair coin sends episodes 1, 2 and 3 to states 0, 0 and 1."""
-    return next(
-        seed
-        for seed in range(1000)
-        if [uniform(seed, TRANSITION, k, 0) >= 0.5 for k in (1, 2, 3)] == [False, False, True]
-    )
-
-
-@pytest.mark.plain
-@pytest.mark.parametrize("engine", ["compiled", "reference"])
-@pytest.mark.parametrize("updater", [bl.Active(), bl.Lazy(math.inf), bl.MultiInstance()], ids=str)
-def test_the_same_three_episodes_are_what_a_simulation_plays(engine: Any, updater: Any) -> None:
-    """In a world of fair coins: V*_1(0) = 0.2 + 0.625, and action 1 there loses 0.2."""
-    world = bl.MDP.dense(np.full((2, 2, 2), 0.5), REWARDS)
-    run = bl.simulate(
-        world,
-        base=bl.UCBVI_CH(scale=0.5 / (14 * math.log(5 * 2 * 2 * (4 * 2) / 0.05))),
-        updater=updater,
-        episodes=4,
-        seed=seed_of_the_story(),
-        every=1,
-        trace=True,
-        engine=engine,
-    )
-    assert run.policies.tolist() == [[pi_1, PI_2] for _, (_, _, pi_1) in STORY]
-    assert run.regret == close([0.0, 0.2, 0.2, 0.2])
-    assert (run.updates, run.max_missing, run.optimism_broken) == (3, 0, 0)

@@ -108,10 +108,3 @@ def test_a_ball_that_just_reaches_the_best_value_does_not_pass_it() -> None:
 def test_each_radius_has_its_published_constant(radius: str, expected: float) -> None:
     constants = UCRL2(radius=radius).backup_rule(SHAPE, EPISODES).constants  # type: ignore[arg-type]
     assert constants == pytest.approx([1.0, expected])
-
-
-def test_an_unknown_option_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"^form must be one of .*'bonus', got 'dual'\.$"):
-        UCRL2(form="dual")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^radius must be one of .*'paper', got 1\.$"):
-        UCRL2(radius=1)  # type: ignore[arg-type]

@@ -11,16 +11,10 @@ from hypothesis import strategies as st
 
 import belated as bl
 from belated.learner.updaters import Arrival
-from random_problems import puzzling_world
 
 ONE = bl.MDP.dense([[[1.0]]], [[0.5]], horizon=1)
 
 engines = pytest.mark.parametrize("engine", ["compiled", "reference"])
-
-
-def base(rng: np.random.Generator) -> bl.Base:
-    """One that changes its mind often."""
-    return (bl.UCRL2(scale=0.1), bl.UCBVI_CH(scale=0.01), bl.KL_UCRL(scale=0.1))[rng.integers(3)]
 
 
 def due(updater: bl.Lazy, n: int, epoch: int) -> bool:
@@ -102,16 +96,6 @@ def test_an_alpha_of_numpy_is_a_number_too() -> None:
 # Explicit exploration
 
 
-VARIANTS = [
-    {"unit": "sha", "draw": "all", "pooled": True},
-    {"unit": "sha", "draw": "all", "pooled": False},
-    {"unit": "sha", "draw": "rare", "pooled": True},
-    {"unit": "sha", "draw": "rare", "pooled": False},
-    {"unit": "sh", "draw": "all", "pooled": True},
-    {"unit": "sh", "draw": "all", "pooled": False},
-]
-
-
 @pytest.mark.parametrize(
     ("options", "m"),
     [
@@ -127,32 +111,6 @@ VARIANTS = [
 def test_the_threshold_has_its_formula(options: Any, m: float) -> None:
     updater = bl.ExplicitExploration(**options)
     assert updater.count_threshold(bl.Shape(30, 2, 30)) == pytest.approx(m, rel=1e-15)
-
-
-@engines
-@pytest.mark.parametrize("options", VARIANTS, ids=lambda x: "-".join(map(str, x.values())))
-def test_without_delay_explicit_exploration_is_the_plain_base(engine: Any, options: Any) -> None:
-    rng = np.random.default_rng(402)
-    world, algorithm = puzzling_world(rng), base(rng)
-    plain, told, untold = (
-        bl.simulate(
-            world,
-            base=algorithm,
-            updater=updater,
-            episodes=60,
-            trace=True,
-            engine=engine,
-        )
-        for updater in (
-            bl.Active(),
-            bl.ExplicitExploration(tau_max=0, **options),
-            bl.ExplicitExploration(**options),
-        )
-    )
-    for run in (told, untold):
-        np.testing.assert_array_equal(run.policies, plain.policies)
-        assert run.total_regret == plain.total_regret
-        assert run.last_explored == 0
 
 
 @engines

@@ -146,5 +146,5 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = settings(
-    max_examples=60 if FULL else 20, stateful_step_count=30, deadline=None
+    max_examples=60 if FULL else 12, stateful_step_count=25, deadline=None
 )

@@ -58,14 +58,6 @@ def test_runs_are_those_of_simulate_in_the_order_of_the_seeds(threads):
             np.testing.assert_array_equal(getattr(one, field.name), getattr(other, field.name))
 
 
-def test_every_keyword_of_simulate_reaches_the_runs():
-    options = {**LEARNER, "episodes": 40, "seeds": [1], "stages": "pooled", "planning": "none"}
-    [run] = bl.simulate_many(bl.chain(3), **options)
-    assert run.updates == 0
-    with pytest.raises(ValueError, match=r"^engine must be one of .*, got 'fast'\.$"):
-        bl.simulate_many(bl.chain(3), **options, engine="fast")
-
-
 def test_no_seeds_give_no_runs():
     assert bl.simulate_many(bl.chain(3), **LEARNER, episodes=10, seeds=[], progress=True) == []
 
