@@ -14,10 +14,10 @@ from belated.simulation import calibrate as module
 from belated.simulation.calibrate import (
     DEFAULT_SEEDS,
     FIRST_SEED,
-    ScaleSearch,
     Trial,
     calibrate,
     clopper_pearson,
+    search_scales,
 )
 from belated.simulation.run import Run
 from threshold_base import Threshold
@@ -229,11 +229,15 @@ def test_the_progress_of_each_trial_names_its_scale(capsys):
 
 
 def test_a_search_asks_for_runs_and_ends_a_trial_that_cannot_be_sufficient():
-    search = ScaleSearch(range(4), level=0.75, lowest=0.01, tolerance=4)
-    asked = []
-    while search.remaining:
-        asked.append((search.scale, list(search.remaining)))
-        search.add([a_run(seed, broken=int(search.scale < 0.05)) for seed in search.remaining[:2]])
+    search = search_scales(range(4), level=0.75, lowest=0.01, tolerance=4)
+    asked, found = [next(search)], None
+    while found is None:
+        scale, seeds = asked[-1]
+        try:
+            runs = [a_run(seed, broken=int(scale < 0.05)) for seed in seeds[:2]]
+            asked.append(search.send(runs))
+        except StopIteration as end:
+            found = end.value
     assert asked == [
         (1.0, [0, 1, 2, 3]),
         (1.0, [2, 3]),
@@ -242,7 +246,6 @@ def test_a_search_asks_for_runs_and_ends_a_trial_that_cannot_be_sufficient():
         (0.1, [2, 3]),
         (0.0316, [0, 1, 2, 3]),
     ]
-    found = search.result()
     assert (found.scale, found.held, found.runs, found.at_floor) == (0.1, 4, 4, False)
     assert [(trial.scale, trial.held, trial.runs) for trial in found.tried] == [
         (1.0, 4, 4),

@@ -21,11 +21,12 @@ from belated.simulation.calibrate import (
     FIRST_SEED,
     Calibration,
     NotOptimisticError,
-    ScaleSearch,
+    Search,
     Trial,
     check_base,
     clopper_pearson,
     run_search,
+    search_scales,
     with_scale,
 )
 from belated.simulation.many import Device
@@ -59,15 +60,10 @@ class CalibrationTask(Setting):
         check_integer("episodes", self.episodes, 1)
         check_integer("runs", self.runs, 1)
 
-    @property
-    def seeds(self) -> range:
-        """Seeds of the runs at each scale."""
-        return range(self.first_seed, self.first_seed + self.runs)
-
-    def start_search(self, on_trial: Callable[[Trial], None] | None = None) -> ScaleSearch:
+    def search(self, on_trial: Callable[[Trial], None] | None = None) -> Search:
         """Return the search for the scale of this setting; `on_trial` is as in `calibrate`."""
-        return ScaleSearch(
-            self.seeds,
+        return search_scales(
+            range(self.first_seed, self.first_seed + self.runs),
             level=self.level,
             lowest=self.lowest,
             tolerance=self.tolerance,
@@ -81,29 +77,22 @@ class CalibrationTask(Setting):
 
     def calibrate(self) -> "CalibratedScale":
         """Return the calibrated scale of this setting, computed with one thread."""
-        search, simulation = self.start_search(), self.build_unscaled()
-        return self.row(
-            lambda: run_search(search, simulation, stop_early=True, threads=1, progress=False)
-        )
-
-    def row(self, find: Callable[[], Calibration]) -> "CalibratedScale":
-        """Return this setting with the scale that `find` returns.
-
-        The scale is None if `find` raises NotOptimisticError.
-        """
+        search, simulation = self.search(), self.build_unscaled()
         try:
-            found = find()
+            found = run_search(search, simulation, stop_early=True, threads=1, progress=False)
         except NotOptimisticError as error:
-            last = error.tried[-1]
-            return CalibratedScale(
-                **vars(self), scale=None, held=last.held, mean_regret=None, at_floor=False
-            )
+            return self.row(error)
+        return self.row(found)
+
+    def row(self, found: Calibration | NotOptimisticError) -> "CalibratedScale":
+        """Return this setting with the result of its search, without a scale if it has failed."""
+        if isinstance(found, NotOptimisticError):
+            scale, held, mean_regret, at_floor = None, found.tried[-1].held, None, False
+        else:
+            scale, held = found.scale, found.held
+            mean_regret, at_floor = found.mean_regret, found.at_floor
         return CalibratedScale(
-            **vars(self),
-            scale=found.scale,
-            held=found.held,
-            mean_regret=found.mean_regret,
-            at_floor=found.at_floor,
+            **vars(self), scale=scale, held=held, mean_regret=mean_regret, at_floor=at_floor
         )
 
 
@@ -212,7 +201,11 @@ def _calibrate_all(
     longest_first = sorted(tasks, key=lambda task: -task.episodes)
     # Processes instead of threads: Python code between short runs would wait for a lock.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(min(jobs, len(tasks)), _ignore_interrupts) as pool:
+    ignore_interrupts = (
+        signal.signal,
+        (signal.SIGINT, signal.SIG_IGN),
+    )  # this process ends its workers
+    with context.Pool(min(jobs, len(tasks)), *ignore_interrupts) as pool:
         yield from pool.imap_unordered(CalibrationTask.calibrate, longest_first)
 
 
@@ -242,24 +235,20 @@ def _calibrate_on_gpu(tasks: Sequence[CalibrationTask]) -> Iterator[CalibratedSc
     """
     from belated.simulation.gpu.engine import run_together
 
-    searches = {task: task.start_search() for task in tasks}
+    searches = {task: task.search() for task in tasks}
     simulations = {task: task.build_unscaled() for task in tasks}
-    while searches:
+    needed = {task: next(search) for task, search in searches.items()}
+    while needed:
         parts = []
-        for task, search in searches.items():
-            is_new = len(search.remaining) == task.runs
-            seeds = search.remaining[: FIRST_RUNS if is_new else None]
-            parts.append((with_scale(simulations[task], search.scale), seeds))
-        for (task, search), runs in zip(list(searches.items()), run_together(parts), strict=True):
-            search.add(runs)
-            if not search.remaining:
-                del searches[task]
-                yield task.row(search.result)
-
-
-def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C in a worker process; the main process ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+        for task, (scale, seeds) in needed.items():
+            first = seeds[: FIRST_RUNS if len(seeds) == task.runs else None]
+            parts.append((with_scale(simulations[task], scale), first))
+        for task, runs in zip(list(needed), run_together(parts), strict=True):
+            try:
+                needed[task] = searches[task].send(runs)
+            except (StopIteration, NotOptimisticError) as end:
+                del needed[task]
+                yield task.row(end.value if isinstance(end, StopIteration) else end)
 
 
 def write_table(path: str | os.PathLike[str], rows: Iterable[CalibratedScale]) -> None:
