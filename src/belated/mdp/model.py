@@ -158,8 +158,8 @@ class MDP:
             )
         sizes = p.shape[-1], p.shape[-2], stages.pop()
         shape = Shape(*sizes, terminal=terminal, allowed=allowed)
-        flat = np.flatnonzero(p)
-        return cls._build(shape, p.ndim == 3, flat, p.reshape(-1)[flat], r, start, reward_draws)
+        entries = *np.nonzero(p), p[p != 0]
+        return cls.sparse(shape, entries, r, start=start, reward_draws=reward_draws)
 
     @classmethod
     def sparse(
@@ -232,44 +232,8 @@ class MDP:
                     f"{name} of entries[{at}] must be in 0 .. {limit - 1}, "
                     f"got {column[at]:g} in ({entry})."
                 )
-        flat = np.zeros(columns[0].size, np.int64)
-        for (_, limit), column in zip(names, columns[:-1], strict=True):
-            flat *= limit
-            flat += column.astype(np.int64, copy=False)
-        r = _as_floats("rewards", rewards)
-        return cls._build(shape, homogeneous, flat, columns[-1], r, start, reward_draws)
-
-    @classmethod
-    def _build(
-        cls,
-        shape: Shape,
-        homogeneous: bool,
-        flat: Ints,
-        prob: Floats,
-        rewards: Floats,
-        start: int | ArrayLike,
-        reward_draws: Draws,
-    ) -> "MDP":
-        """Build an MDP from transition probabilities with flat indices, after checking them.
-
-        Parameters
-        ----------
-        shape : Shape
-            Numbers of states S, actions A and steps H.
-        homogeneous : bool
-            Whether the transitions are the same at every step.
-        flat : ndarray of int64
-            Flat index row * S + successor of each probability. The order is arbitrary.
-        prob : ndarray
-            Probabilities, of the same length as `flat`.
-        rewards, start, reward_draws
-            See `MDP.dense`.
-
-        Returns
-        -------
-        MDP
-        """
-        H, S, A = shape.table
+        indices = [column.astype(np.int64, copy=False) for column in columns[:-1]]
+        flat, prob = np.ravel_multi_index(indices, [limit for _, limit in names]), columns[-1]
         if reward_draws not in DRAWS:
             raise ValueError(f"reward_draws must be one of {DRAWS}, got {reward_draws!r}.")
         if shape.is_restricted:
