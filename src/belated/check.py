@@ -43,6 +43,18 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
     return number
 
 
+def check_index(name: str, value: Any, size: int) -> int:
+    """Return `value` as an int; it must be an integer in 0 .. `size` - 1.
+
+    Raises TypeError if `value` is not an integer, and ValueError if it is out of range. `name` is
+    the name of the argument in the error message.
+    """
+    number = check_integer(name, value, -(2**63))
+    if not 0 <= number < size:
+        raise ValueError(f"{name} must lie in 0 .. {size - 1}, got {number}.")
+    return number
+
+
 def check_id(name: str, value: object) -> int:
     """Return `value` as an int; it must be a valid episode id, in 0 .. 2**63 - 1.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import SCALE_REWARDS, check_id, check_integer
+from belated.check import SCALE_REWARDS, check_id, check_index, check_integer
 from belated.html import describe, format_details, format_table
 from belated.padding import find_end, find_move, find_reward
 from belated.shape import Shape as Shape
@@ -90,13 +90,8 @@ class Episode:
                     f"Episode {self.id} must have {length} {name} for horizon {shape.horizon} "
                     f"(H + 1 states including the last one, and H actions), got {values.size}."
                 )
-            outside = np.flatnonzero((values < 0) | (values >= limit))
-            if outside.size:
-                step = int(outside[0])
-                raise ValueError(
-                    f"{name}[{step}] of episode {self.id} must lie in 0 .. {limit - 1}, "
-                    f"got {values[step]}."
-                )
+            for step in np.flatnonzero((values < 0) | (values >= limit))[:1]:
+                check_index(f"{name}[{step}] of episode {self.id}", values[step], limit)
         self.check_rewards(shape, steps)
         if shape.is_restricted:
             self._check_restrictions(shape)
@@ -156,9 +151,7 @@ class Episode:
                 f"rewards of episode {self.id} must have shape ({steps},), one for each "
                 f"step, got {self.rewards.shape}."
             )
-        outside = np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))
-        if outside.size:
-            step = int(outside[0])
+        for step in np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))[:1]:
             raise ValueError(
                 f"rewards[{step}] of episode {self.id} must lie in [0, 1], "
                 f"got {self.rewards[step]}; {SCALE_REWARDS}."
@@ -234,11 +227,7 @@ class Step:
             ("action", shape.actions),
             ("successor", shape.states),
         ):
-            if getattr(self, name) >= limit:
-                raise ValueError(
-                    f"{name} in a Step of episode {self.id} must lie in 0 .. {limit - 1}, "
-                    f"got {getattr(self, name)}."
-                )
+            check_index(f"{name} in a Step of episode {self.id}", getattr(self, name), limit)
         if not shape.is_terminal[self.state]:
             name = f"action in a Step of episode {self.id}"
             shape.check_action(name, self.step, self.state, self.action)

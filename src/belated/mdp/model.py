@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import check_integer
+from belated.check import check_index, check_integer
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
 from belated.html import describe
@@ -320,8 +320,7 @@ class MDP:
         """
         H, S, A = self.shape.table
         for name, value, limit in (("step", h, H), ("state", s, S), ("action", a, A)):
-            if not 0 <= value < limit:
-                raise ValueError(f"The {name} must be in 0 .. {limit - 1}, got {value}.")
+            check_index(f"The {name}", value, limit)
         row = row_of(self.ptr, self.rewards, h, s, a)
         block = slice(self.ptr[row], self.ptr[row + 1])
         return self.succ[block].copy(), self.prob[block].copy()
@@ -456,27 +455,22 @@ def _entry_columns(
 ) -> list[NDArray[Any]]:
     """Return the argument `entries` of `MDP.sparse` as 4 or 5 columns of equal length."""
     if isinstance(entries, tuple) and entries and all(isinstance(x, np.ndarray) for x in entries):
-        columns = [np.asarray(x) for x in entries]
-        if any(x.dtype.kind not in "iuf" for x in columns):
-            raise TypeError(
-                "entries must be arrays of integers and, last, an array of probabilities, "
-                f"got types {', '.join(str(x.dtype) for x in columns)}."
-            )
-        shapes = {x.shape for x in columns}
-        if len(shapes) != 1 or columns[0].ndim != 1 or len(columns) not in (4, 5):
-            raise ValueError(
-                "entries must have 4 columns (s, a, y, p) or 5 (h, s, a, y, p), flat and equally "
-                f"long, got shapes {', '.join(str(x.shape) for x in columns)}."
-            )
-        return columns
-    listed: Any = entries if isinstance(entries, np.ndarray) else list(entries)
-    rows = _as_floats("entries", listed)
-    if rows.ndim != 2 or rows.shape[1] not in (4, 5):
-        raise ValueError(
-            "Each of entries must be (s, a, y, p) or (h, s, a, y, p), "
-            f"got an array of shape {rows.shape}."
+        columns = list(entries)
+    else:
+        listed: Any = entries if isinstance(entries, np.ndarray) else list(entries)
+        columns = list(_as_floats("entries", listed).T)
+    if any(x.dtype.kind not in "iuf" for x in columns):
+        raise TypeError(
+            "entries must be arrays of integers and, last, an array of probabilities, "
+            f"got types {', '.join(str(x.dtype) for x in columns)}."
         )
-    return list(rows.T)
+    shapes = [x.shape for x in columns]
+    if len(columns) not in (4, 5) or len(set(shapes)) != 1 or len(shapes[0]) != 1:
+        raise ValueError(
+            "entries must have 4 columns (s, a, y, p) or 5 (h, s, a, y, p), flat and equally "
+            f"long, got shapes {', '.join(map(str, shapes))}."
+        )
+    return columns
 
 
 def _format_row(shape: Shape, homogeneous: bool, row: int) -> str:
@@ -529,10 +523,8 @@ def start_distribution(S: int, start: int | ArrayLike) -> tuple[Floats, Floats]:
     of each state to be the first.
     """
     if isinstance(start, int | np.integer) and not isinstance(start, bool):
-        if not 0 <= start < S:
-            raise ValueError(f"start must be in 0 .. {S - 1}, got {start}.")
         first = np.zeros(S)
-        first[start] = 1.0
+        first[check_index("start", start, S)] = 1.0
     else:
         first = _as_floats("start", start)
         if first.shape != (S,):
