@@ -98,11 +98,12 @@ def scale_by_power(y: float, k: int) -> float:
 
 
 @inlined
-def log_series(f: float) -> float:
-    """Return the remainder R in a series of log(1 + `f`), for |f| < 0.42.
+def log_reduced(f: float, k: float, rest: float) -> float:
+    """Return log(1 + `f`) + `k` ln 2 + `rest`, for |f| < 0.42.
 
-    It is defined by log(1 + f) = f - f^2/2 + s (f^2/2 + R), where s = f / (2 + f).
+    The series is log(1 + f) = f - f^2/2 + s (f^2/2 + R), where s = f / (2 + f).
     """
+    half = 0.5 * f * f
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -110,7 +111,7 @@ def log_series(f: float) -> float:
     even = w * (3.999999999940941908e-01 + w * even)
     odd = 1.818357216161805012e-01 + w * 1.479819860511658591e-01
     odd = z * (6.666666666666735130e-01 + w * (2.857142874366239149e-01 + w * odd))
-    return float(even + odd)
+    return float(k * LN2_HIGH - ((half - (s * (half + (even + odd)) + (k * LN2_LOW + rest))) - f))
 
 
 @kernel
@@ -129,9 +130,7 @@ def log(x: float) -> float:
     bits = to_bits(x) + (ONE_BITS - ROOT_BITS)
     k += (bits >> 52) - 1023
     f = from_bits((bits & FRACTION_BITS) + ROOT_BITS) - 1.0
-    half = 0.5 * f * f
-    s = f / (2.0 + f)
-    return float(k * LN2_HIGH - ((half - (s * (half + log_series(f)) + k * LN2_LOW)) - f))
+    return log_reduced(f, float(k), 0.0)
 
 
 @inlined
@@ -157,9 +156,7 @@ def log1p(x: float) -> float:
         if k < 54.0:
             rest = (1.0 - (u - x) if k >= 2.0 else x - (u - 1.0)) / u
         f = from_bits((bits & FRACTION_BITS) + ROOT_BITS) - 1.0
-    half = 0.5 * f * f
-    s = f / (2.0 + f)
-    return float(k * LN2_HIGH - ((half - (s * (half + log_series(f)) + (k * LN2_LOW + rest))) - f))
+    return log_reduced(f, k, rest)
 
 
 @kernel
