@@ -9,21 +9,18 @@ For each scale, it simulates runs and counts those in which optimism holds.
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
-
-from numpy.typing import ArrayLike
+from typing import Any, Final
 
 from belated.check import check_integer
-from belated.delays.laws import Law
 from belated.learner.bases import BASE_NAMES, BASES
 from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import SimulationOptions, accepts
+from belated.options import accepts
 from belated.simulation.many import run_seeds
 from belated.simulation.run import Run
-from belated.simulation.simulation import OptimismCheck, Simulation, parse_simulation
+from belated.simulation.simulation import Simulation, parse_simulation
 
 FIRST_SEED: Final = 1_000_000
 """First of the default seeds of `calibrate`. Seeds of studies and reproductions are numbered from
@@ -186,25 +183,20 @@ def check_base(base: object, given: object) -> Base:
     return base
 
 
-@accepts(SimulationOptions)
+@accepts(Simulation, omit=("world", "updater", "every", "points", "engine", "trace"))
 def calibrate(
     world: MDP | str,
     *,
-    base: Base | str,
-    episodes: int,
     seeds: Iterable[int] = DEFAULT_SEEDS,
     level: float = 0.95,
     updater: Updater | str = DEFAULT_UPDATER,
-    delay: Law | str | None = None,
-    rewards: ArrayLike | Literal["known", "unknown"] | None = "known",
-    optimism: OptimismCheck = "start",
     lowest: float = 1e-4,
     tolerance: float = 1.2,
     stop_early: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
-    **options: Any,
+    **setting: Any,
 ) -> Calibration:
     """Return the smallest bonus scale at which optimism holds in a given share of runs.
 
@@ -227,7 +219,7 @@ def calibrate(
         in which the scale will be used.
     level : float
         Required share of runs in which optimism holds, in (0, 1].
-    updater, delay, rewards, **options
+    updater, **setting
         Arguments of `simulate`. A scale found without delay is in general too small with delay.
     optimism : {"start", "everywhere"}
         Condition in every episode of a run: V~_1 >= V*_1 at the first state of the episode, or
@@ -268,16 +260,8 @@ def calibrate(
     search = search_scales(
         seeds, level=level, lowest=lowest, tolerance=tolerance, on_trial=on_trial
     )
-    arguments = {
-        **options,
-        "base": check_base(BASE_NAMES.parse(base), base),
-        "updater": updater,
-        "delay": delay,
-        "episodes": episodes,
-        "rewards": rewards,
-        "optimism": optimism,
-    }
-    simulation = parse_simulation(world, arguments)
+    base = check_base(BASE_NAMES.parse(setting["base"]), setting["base"])
+    simulation = parse_simulation(world, {**setting, "base": base, "updater": updater})
     return run_search(search, simulation, stop_early=stop_early, threads=threads, progress=progress)
 
 
