@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import SCALE_REWARDS, check_id, check_index, check_integer
+from belated.check import SCALE_REWARDS, check_id, check_index, check_integer, check_numbers
 from belated.html import describe, format_details, format_table
 from belated.padding import find_end, find_move, find_reward
 from belated.shape import Shape as Shape
@@ -70,7 +70,8 @@ class Episode:
         object.__setattr__(self, "id", check_id("Episode id", id))
         object.__setattr__(self, "states", _integers(f"states of episode {id}", states))
         object.__setattr__(self, "actions", _integers(f"actions of episode {id}", actions))
-        object.__setattr__(self, "rewards", _numbers(f"rewards of episode {id}", rewards))
+        numbers = None if rewards is None else check_numbers(f"rewards of episode {id}", rewards)
+        object.__setattr__(self, "rewards", numbers)
 
     def check(self, shape: Shape) -> None:
         """Raise ValueError if the episode does not fit a problem of size `shape`.
@@ -163,15 +164,6 @@ def _integers(name: str, values: Sequence[int] | Ints) -> Ints:
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise TypeError(f"{name} must be a flat sequence of integers, got {values!r}.")
     return array.astype(np.int64)
-
-
-def _numbers(name: str, values: ArrayLike | None) -> Floats | None:
-    if values is None:
-        return None
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a flat sequence of numbers, got {values!r}.") from None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import SCALE_REWARDS, check_index, check_integer
+from belated.check import SCALE_REWARDS, check_index, check_integer, check_numbers
 
 Allowed = Mapping[int, Collection[int]] | ArrayLike | None
 """Type of the argument `allowed` of `Shape`: a map from each restricted state to its allowed
@@ -171,10 +171,7 @@ class Shape:
         Raises TypeError or ValueError unless `rewards` has shape (H, S, A) or (S, A) and consists
         of numbers in [0, 1], which are 0 in terminal states.
         """
-        try:
-            values = np.array(rewards, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError("rewards must be a rectangular array of numbers.") from None
+        values = check_numbers("rewards", rewards)
         if values.shape not in (self.table, self.table[1:]):
             raise ValueError(
                 f"rewards must have shape (H, S, A) = {self.table} or (S, A) = {self.table[1:]}, "

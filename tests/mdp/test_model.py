@@ -220,11 +220,13 @@ def test_bad_dense_input_raises_an_error(arguments, message):
 
 
 def test_an_argument_that_is_not_numeric_raises_an_error_that_names_it():
-    with pytest.raises(TypeError, match=r"^transitions must be a rectangular array of numbers\.$"):
+    with pytest.raises(
+        TypeError, match=r"^transitions must be a rectangular array of numbers, got "
+    ):
         MDP.dense([[[1.0], [1.0, 2.0]]], [[0.0]], horizon=1)
-    with pytest.raises(TypeError, match=r"^rewards must be a rectangular array of numbers\.$"):
+    with pytest.raises(TypeError, match=r"^rewards must be a rectangular array of numbers, got "):
         MDP.dense([[[1.0]]], "none", horizon=1)
-    with pytest.raises(TypeError, match=r"^entries must be a rectangular array of numbers\.$"):
+    with pytest.raises(TypeError, match=r"^entries must be a rectangular array of numbers, got "):
         MDP.sparse(SHAPE, [(0, 0, 0, 1.0), (1, 0, 0)], REWARDS)
     with pytest.raises(TypeError, match=r"^entries must be arrays of integers and, last, an"):
         MDP.sparse(SHAPE, (np.array(["first"]),) * 4, REWARDS)

@@ -125,7 +125,7 @@ def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MD
     flat, inverse = np.unique((s * A + a) * states + y, return_inverse=True)
     world = MDP.sparse(
         Shape(states, A, horizon, terminal=ends.tolist() if reward_map.unit(0.0) == 0 else ()),
-        (*np.unravel_index(flat, (states, A, states)), np.bincount(inverse, p)),
+        (flat // (A * states), flat // states % A, flat % states, np.bincount(inverse, p)),
         np.clip(rewards, 0, 1),  # a mean may leave [0, 1] by rounding
         start=np.append(first, np.zeros(states - S)),
     )

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import check_index, check_integer
+from belated.check import check_index, check_integer, check_numbers
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
 from belated.html import describe
@@ -137,8 +137,8 @@ class MDP:
         >>> world.successors(0, 0, 0)
         (array([0, 1], dtype=int32), array([0.5, 0.5]))
         """
-        p = _as_floats("transitions", transitions)
-        r = _as_floats("rewards", rewards)
+        p = check_numbers("transitions", transitions)
+        r = check_numbers("rewards", rewards)
         if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1] or p.size == 0:
             raise ValueError(
                 f"transitions must have shape (S, A, S) or (H, S, A, S), got {p.shape}."
@@ -442,14 +442,6 @@ def fill_cumulative(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
         sums[row] = total
 
 
-def _as_floats(name: str, values: ArrayLike) -> Floats:
-    """Return `values` as a new array of floats, or raise TypeError with `name` in the message."""
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a rectangular array of numbers.") from None
-
-
 def _entry_columns(
     entries: Iterable[Sequence[float]] | tuple[NDArray[Any], ...],
 ) -> list[NDArray[Any]]:
@@ -458,7 +450,7 @@ def _entry_columns(
         columns = list(entries)
     else:
         listed: Any = entries if isinstance(entries, np.ndarray) else list(entries)
-        columns = list(_as_floats("entries", listed).T)
+        columns = list(check_numbers("entries", listed).T)
     if any(x.dtype.kind not in "iuf" for x in columns):
         raise TypeError(
             "entries must be arrays of integers and, last, an array of probabilities, "
@@ -526,7 +518,7 @@ def start_distribution(S: int, start: int | ArrayLike) -> tuple[Floats, Floats]:
         first = np.zeros(S)
         first[check_index("start", start, S)] = 1.0
     else:
-        first = _as_floats("start", start)
+        first = check_numbers("start", start)
         if first.shape != (S,):
             raise ValueError(
                 f"start must be a state or a distribution over the {S} states, got {start!r}."

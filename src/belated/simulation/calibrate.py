@@ -18,6 +18,7 @@ from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.options import accepts
+from belated.randomness import check_seeds
 from belated.simulation.many import run_seeds
 from belated.simulation.run import Run
 from belated.simulation.simulation import Simulation, parse_simulation
@@ -134,9 +135,7 @@ def search_scales(
         raise ValueError(f"lowest must lie strictly between 0 and 1, got {lowest}.")
     if not tolerance > 1:
         raise ValueError(f"tolerance must be above 1, got {tolerance}.")
-    if not isinstance(seeds, Iterable):
-        raise TypeError(f"seeds must be a sequence of seeds such as range(40), got {seeds!r}.")
-    every = list(seeds)
+    every = check_seeds(seeds)
     if not every:
         raise ValueError("seeds must have at least one seed, got none.")
     required = math.ceil(level * len(every) - 1e-9)  # 0.07 * 100 > 7: rounding

@@ -14,7 +14,7 @@ from belated.check import check_integer
 from belated.mdp.model import MDP
 from belated.options import accepts, name_with_options, part_name
 from belated.progress import Progress
-from belated.randomness import check_seed
+from belated.randomness import check_seeds
 from belated.simulation.compiled_run import OnProgress
 from belated.simulation.run import OnCheckpoint, Run, RunSoFar, check_callback
 from belated.simulation.simulation import Simulation, parse_simulation
@@ -77,9 +77,7 @@ def simulate_many(
     [0, 1, 2]
     """
     checked = parse_simulation(world, setting)
-    if not isinstance(seeds, Iterable):
-        raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
-    seeds = [check_seed(seed) for seed in seeds]
+    seeds = check_seeds(seeds)
     if threads is not None:
         check_integer("threads", threads, 1)
     if not seeds:
