@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from belated.check import SCALE_REWARDS, check_id, check_index, check_integer, check_numbers
 from belated.html import describe, format_details, format_table
-from belated.padding import find_end, find_move, find_reward
+from belated.padding import find_end, find_move
 from belated.shape import Shape as Shape
 
 if TYPE_CHECKING:
@@ -93,16 +93,19 @@ class Episode:
                 )
             for step in np.flatnonzero((values < 0) | (values >= limit))[:1]:
                 check_index(f"{name}[{step}] of episode {self.id}", values[step], limit)
-        self.check_rewards(shape, steps)
+        end = self.steps(shape)
         if shape.is_restricted:
-            self._check_restrictions(shape)
+            self._check_restrictions(shape, end)
+        if self.rewards is not None:
+            check_rewards(self.id, self.rewards, steps, end)
 
-    def _check_restrictions(self, shape: Shape) -> None:
+    def _check_restrictions(self, shape: Shape, end: int) -> None:
         """Raise ValueError if the episode violates terminal states or allowed actions of `shape`.
 
-        The lengths and ranges of states, actions and rewards must have been checked before.
+        `end` is the number of steps before a terminal state. The lengths and ranges of states and
+        actions must have been checked before.
         """
-        steps, end = self.actions.size, self.steps(shape)
+        steps = self.actions.size
         if end == 0:
             raise ValueError(
                 f"states[0] of episode {self.id} must not be terminal, got {self.states[0]}."
@@ -119,13 +122,6 @@ class Episode:
                 f"states[{step}] of episode {self.id} must be {self.states[end]}, the terminal "
                 f"state that the episode has reached, got {self.states[step]}."
             )
-        if self.rewards is not None:
-            step = find_reward(dict(enumerate(self.rewards)), end)
-            if step is not None:
-                raise ValueError(
-                    f"rewards[{step}] of episode {self.id} must be 0 after the terminal state "
-                    f"{self.states[end]}, got {self.rewards[step]}."
-                )
         for step in range(end if shape.allowed is not None else 0):
             name = f"actions[{step}] of episode {self.id}"
             shape.check_action(name, step, int(self.states[step]), int(self.actions[step]))
@@ -138,25 +134,36 @@ class Episode:
         end = find_end(self.states, shape)
         return self.actions.size if end is None else end
 
-    def check_rewards(self, shape: Shape, steps: int | None = None) -> None:
-        """Raise ValueError if the rewards are not numbers in [0, 1], one for each step.
 
-        There must be `steps` rewards; the default is the horizon H of `shape`. An episode without
-        rewards is accepted.
-        """
-        if self.rewards is None:
-            return
-        steps = shape.horizon if steps is None else steps
-        if self.rewards.shape != (steps,):
-            raise ValueError(
-                f"rewards of episode {self.id} must have shape ({steps},), one for each "
-                f"step, got {self.rewards.shape}."
-            )
-        for step in np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))[:1]:
-            raise ValueError(
-                f"rewards[{step}] of episode {self.id} must lie in [0, 1], "
-                f"got {self.rewards[step]}; {SCALE_REWARDS}."
-            )
+def check_rewards(id: int, rewards: Floats, steps: int, end: int) -> None:
+    """Raise ValueError if rewards of an episode are not one number in [0, 1] for each step.
+
+    Parameters
+    ----------
+    id : int
+        Id of the episode.
+    rewards : Floats
+        Rewards of the episode.
+    steps : int
+        Required number of rewards.
+    end : int
+        Number of steps before a terminal state; rewards of later steps must be 0.
+    """
+    if rewards.shape != (steps,):
+        raise ValueError(
+            f"rewards of episode {id} must have shape ({steps},), one for each step, "
+            f"got {rewards.shape}."
+        )
+    for step in np.flatnonzero(~((rewards >= 0) & (rewards <= 1)))[:1]:
+        raise ValueError(
+            f"rewards[{step}] of episode {id} must lie in [0, 1], got {rewards[step]}; "
+            f"{SCALE_REWARDS}."
+        )
+    for step in end + np.flatnonzero(rewards[end:])[:1]:
+        raise ValueError(
+            f"rewards[{step}] of episode {id} must be 0 after the terminal state, "
+            f"got {rewards[step]}."
+        )
 
 
 def _integers(name: str, values: Sequence[int] | Ints) -> Ints:
