@@ -93,8 +93,8 @@ from .simulation.calibrate import Trial as Trial
 from .simulation.calibrate import calibrate as calibrate
 from .simulation.many import Interrupted as Interrupted
 from .simulation.many import simulate_many as simulate_many
-from .simulation.run import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
+from .simulation.run import RunSoFar as RunSoFar
 from .simulation.simulation import simulate as simulate
 from .survival.dependence import DependenceTest as DependenceTest
 from .survival.estimate import DelayEstimate as DelayEstimate

@@ -139,11 +139,10 @@ def run_seeds(
     if on_checkpoint is not None:
         check_callback(on_checkpoint)
     scale = getattr(simulation.base, "scale", None)  # names each trial of a calibration
-    names = [
-        part_name(simulation.base),
-        *([f"scale {scale:g}"] if isinstance(scale, int | float) else []),
-    ]
-    title = f"Simulating {', '.join([*names, name_with_options(simulation.updater)])}"
+    trial = f", scale {scale:g}" if isinstance(scale, int | float) else ""
+    title = (
+        f"Simulating {part_name(simulation.base)}{trial}, {name_with_options(simulation.updater)}"
+    )
     display = Progress(title, total=simulation.episodes * len(seeds), shown=progress)
     checkpoints: SimpleQueue[RunSoFar] = SimpleQueue()
     own: dict[str, Any] = {} if on_checkpoint is None else {"on_checkpoint": checkpoints.put}
