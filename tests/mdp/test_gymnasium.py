@@ -163,9 +163,6 @@ ROW = {0: [(1.0, 0, 0.0, False)]}
     ("env", "arguments", "kind", "message"),
     [
         ("Blackjack-v1", {}, ValueError, r"^Blackjack-v1 must have a table of transitions P "),
-        ("CartPole-v1", {}, ValueError, r"^CartPole-v1 must have a table of transitions P "),
-        ("FrozenLake-v1", {"horizon": 0}, ValueError, r"^horizon must be at least 1, got 0\.$"),
-        ("FrozenLake-v1", {"start": 16}, ValueError, r"^start must lie in 0 \.\. 15, got 16\.$"),
         (7, {}, TypeError, r"^env_or_id must be an environment or its id, got 7\.$"),
         (
             Tabled({0: ROW}),
