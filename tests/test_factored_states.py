@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import belated as bl
-from belated.factored_states import States, product_states
+from belated.factored_states import States
 
 FACTORS = {"stage": ["new", "returning"], "severity": ["mild", "moderate", "severe"]}
 
 
 def test_names_join_one_value_per_factor_and_the_last_factor_varies_fastest() -> None:
-    assert product_states(FACTORS) == [
+    assert list(States(FACTORS).names) == [
         "new/mild",
         "new/moderate",
         "new/severe",
@@ -82,13 +82,13 @@ def test_equal_states_have_the_same_factors_in_the_same_order() -> None:
 )
 def test_invalid_factors_are_refused(factors: dict[str, list[str]], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        product_states(factors)
+        States(factors)
 
 
 @pytest.mark.parametrize("factors", [{"stage": "new"}, {"stage": [1.5]}, {"stage": [True]}])
 def test_values_must_be_a_list_of_text_or_integers(factors: dict[str, list[str]]) -> None:
     with pytest.raises(TypeError, match="stage must be"):
-        product_states(factors)
+        States(factors)
 
 
 def test_an_unknown_state_is_refused_with_the_form_of_a_name() -> None:

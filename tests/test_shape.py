@@ -53,7 +53,7 @@ def test_a_mask_that_forbids_nothing_is_no_restriction() -> None:
     ("given", "error", "message"),
     [
         ({"terminal": [3]}, ValueError, r"^A terminal state must lie in 0 \.\. 2, got 3\.$"),
-        ({"terminal": [-1]}, ValueError, r"^A terminal state must be at least 0, got -1\.$"),
+        ({"terminal": [-1]}, ValueError, r"^A terminal state must lie in 0 \.\. 2, got -1\.$"),
         ({"terminal": ["sold"]}, TypeError, r"^A terminal state must be an integer, got 'sold'\.$"),
         ({"terminal": [0, 1, 2]}, ValueError, r"^At least one state must not be terminal, "),
         ({"allowed": {3: [0]}}, ValueError, r"^A state of allowed must lie in 0 \.\. 2, got 3\.$"),

@@ -16,6 +16,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:  # commands that need no numbers start without NumPy
+    import numpy as np
     from numpy.typing import NDArray
 
 SCALE_REWARDS: Final = "map rewards to [0, 1] with bl.scaled_rewards(low, high)"
@@ -40,6 +41,18 @@ def check_integer(name: str, value: Any, minimum: int) -> int:
             raise TypeError(f"{name} must be an integer, got {value!r}.") from None
     if number < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {number}.")
+    return number
+
+
+def check_index(name: str, value: Any, size: int) -> int:
+    """Return `value` as an int; it must be an integer in 0 .. `size` - 1.
+
+    Raises TypeError if `value` is not an integer, and ValueError if it is out of range. `name` is
+    the name of the argument in the error message.
+    """
+    number = check_integer(name, value, -(2**63))
+    if not 0 <= number < size:
+        raise ValueError(f"{name} must lie in 0 .. {size - 1}, got {number}.")
     return number
 
 
@@ -238,6 +251,18 @@ def check_indices(name: str, array: "NDArray[Any]", size: int) -> None:
     # one comparison instead of two, since a negative number is a large unsigned one
     if numbers.size and numbers.view("uint64").max() >= size:
         raise ValueError(f"{name} must lie in 0 .. {size - 1}")
+
+
+def check_numbers(name: str, values: Any) -> "NDArray[np.float64]":
+    """Return `values` as a new array of floats, or raise TypeError with `name` in the message."""
+    import numpy as np
+
+    try:
+        return np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must be a rectangular array of numbers, got {reprlib.repr(values)}."
+        ) from None
 
 
 def check_finite(name: str, array: "NDArray[Any]") -> None:

@@ -98,11 +98,12 @@ def scale_by_power(y: float, k: int) -> float:
 
 
 @inlined
-def log_series(f: float) -> float:
-    """Return the remainder R in a series of log(1 + `f`), for |f| < 0.42.
+def log_reduced(f: float, k: float, rest: float) -> float:
+    """Return log(1 + `f`) + `k` ln 2 + `rest`, for |f| < 0.42.
 
-    It is defined by log(1 + f) = f - f^2/2 + s (f^2/2 + R), where s = f / (2 + f).
+    The series is log(1 + f) = f - f^2/2 + s (f^2/2 + R), where s = f / (2 + f).
     """
+    half = 0.5 * f * f
     s = f / (2.0 + f)
     z = s * s
     w = z * z
@@ -110,7 +111,7 @@ def log_series(f: float) -> float:
     even = w * (3.999999999940941908e-01 + w * even)
     odd = 1.818357216161805012e-01 + w * 1.479819860511658591e-01
     odd = z * (6.666666666666735130e-01 + w * (2.857142874366239149e-01 + w * odd))
-    return float(even + odd)
+    return float(k * LN2_HIGH - ((half - (s * (half + (even + odd)) + (k * LN2_LOW + rest))) - f))
 
 
 @kernel
@@ -129,9 +130,7 @@ def log(x: float) -> float:
     bits = to_bits(x) + (ONE_BITS - ROOT_BITS)
     k += (bits >> 52) - 1023
     f = from_bits((bits & FRACTION_BITS) + ROOT_BITS) - 1.0
-    half = 0.5 * f * f
-    s = f / (2.0 + f)
-    return float(k * LN2_HIGH - ((half - (s * (half + log_series(f)) + k * LN2_LOW)) - f))
+    return log_reduced(f, float(k), 0.0)
 
 
 @inlined
@@ -157,9 +156,7 @@ def log1p(x: float) -> float:
         if k < 54.0:
             rest = (1.0 - (u - x) if k >= 2.0 else x - (u - 1.0)) / u
         f = from_bits((bits & FRACTION_BITS) + ROOT_BITS) - 1.0
-    half = 0.5 * f * f
-    s = f / (2.0 + f)
-    return float(k * LN2_HIGH - ((half - (s * (half + log_series(f)) + (k * LN2_LOW + rest))) - f))
+    return log_reduced(f, k, rest)
 
 
 @kernel
@@ -178,18 +175,11 @@ def exp(x: float) -> float:
     low = k * LN2_LOW
     r = high - low
     t = r * r
-    c = r - t * (
-        1.66666666666666019037e-01
-        + t
-        * (
-            -2.77777777770155933842e-03
-            + t
-            * (
-                6.61375632143793436117e-05
-                + t * (-1.65339022054652515390e-06 + t * 4.13813679705723846039e-08)
-            )
-        )
-    )
+    c = t * 4.13813679705723846039e-08 - 1.65339022054652515390e-06  # Horner's method
+    c = t * c + 6.61375632143793436117e-05
+    c = t * c - 2.77777777770155933842e-03
+    c = t * c + 1.66666666666666019037e-01
+    c = r - t * c
     power = to_bits(k + INTEGER_OFFSET) - INTEGER_BITS  # k as an integer
     return scale_by_power(1.0 + ((r * c) / (2.0 - c) - low + high), power)
 
@@ -202,18 +192,11 @@ def expm1_series(x: float) -> float:
     """
     half = 0.5 * x
     hxs = x * half
-    r = 1.0 + hxs * (
-        -3.33333333333331316428e-02
-        + hxs
-        * (
-            1.58730158725481460165e-03
-            + hxs
-            * (
-                -7.93650757867487942473e-05
-                + hxs * (4.00821782732936239552e-06 + hxs * -2.01099218183624371326e-07)
-            )
-        )
-    )
+    r = hxs * -2.01099218183624371326e-07 + 4.00821782732936239552e-06
+    r = hxs * r - 7.93650757867487942473e-05
+    r = hxs * r + 1.58730158725481460165e-03
+    r = hxs * r - 3.33333333333331316428e-02
+    r = hxs * r + 1.0
     t = 3.0 - r * half
     return float(hxs * ((r - t) / (6.0 - x * t)))
 
@@ -297,39 +280,18 @@ def cos_turn(x: float) -> float:
         sign = -1.0
     if x <= 0.125:
         z = (2.0 * math.pi * x) * (2.0 * math.pi * x)
-        tail = (
-            z
-            * z
-            * (
-                4.16666666666666019037e-02
-                + z
-                * (
-                    -1.38888888888741095749e-03
-                    + z
-                    * (
-                        2.48015872894767294178e-05
-                        + z
-                        * (
-                            -2.75573143513906633035e-07
-                            + z * (2.08757232129817482790e-09 + z * -1.13596475577881948265e-11)
-                        )
-                    )
-                )
-            )
-        )
+        tail = z * -1.13596475577881948265e-11 + 2.08757232129817482790e-09
+        tail = z * tail - 2.75573143513906633035e-07
+        tail = z * tail + 2.48015872894767294178e-05
+        tail = z * tail - 1.38888888888741095749e-03
+        tail = z * tail + 4.16666666666666019037e-02
+        tail *= z * z
         return float(sign * (1.0 - (0.5 * z - tail)))
     y = 2.0 * math.pi * (0.25 - x)
     z = y * y
-    series = -1.66666666666666324348e-01 + z * (
-        8.33333333332248946124e-03
-        + z
-        * (
-            -1.98412698298579493134e-04
-            + z
-            * (
-                2.75573137070700676789e-06
-                + z * (-2.50507602534068634195e-08 + z * 1.58969099521155010221e-10)
-            )
-        )
-    )
+    series = z * 1.58969099521155010221e-10 - 2.50507602534068634195e-08
+    series = z * series + 2.75573137070700676789e-06
+    series = z * series - 1.98412698298579493134e-04
+    series = z * series + 8.33333333332248946124e-03
+    series = z * series - 1.66666666666666324348e-01
     return float(sign * (y + y * (z * series)))

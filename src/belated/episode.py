@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import SCALE_REWARDS, check_id, check_integer
+from belated.check import SCALE_REWARDS, check_id, check_index, check_integer, check_numbers
 from belated.html import describe, format_details, format_table
-from belated.padding import find_end, find_move, find_reward
+from belated.padding import find_end, find_move
 from belated.shape import Shape as Shape
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ class Episode:
         object.__setattr__(self, "id", check_id("Episode id", id))
         object.__setattr__(self, "states", _integers(f"states of episode {id}", states))
         object.__setattr__(self, "actions", _integers(f"actions of episode {id}", actions))
-        object.__setattr__(self, "rewards", _numbers(f"rewards of episode {id}", rewards))
+        numbers = None if rewards is None else check_numbers(f"rewards of episode {id}", rewards)
+        object.__setattr__(self, "rewards", numbers)
 
     def check(self, shape: Shape) -> None:
         """Raise ValueError if the episode does not fit a problem of size `shape`.
@@ -90,23 +91,21 @@ class Episode:
                     f"Episode {self.id} must have {length} {name} for horizon {shape.horizon} "
                     f"(H + 1 states including the last one, and H actions), got {values.size}."
                 )
-            outside = np.flatnonzero((values < 0) | (values >= limit))
-            if outside.size:
-                step = int(outside[0])
-                raise ValueError(
-                    f"{name}[{step}] of episode {self.id} must lie in 0 .. {limit - 1}, "
-                    f"got {values[step]}."
-                )
-        self.check_rewards(shape, steps)
+            for step in np.flatnonzero((values < 0) | (values >= limit))[:1]:
+                check_index(f"{name}[{step}] of episode {self.id}", values[step], limit)
+        end = self.steps(shape)
         if shape.is_restricted:
-            self._check_restrictions(shape)
+            self._check_restrictions(shape, end)
+        if self.rewards is not None:
+            check_rewards(self.id, self.rewards, steps, end)
 
-    def _check_restrictions(self, shape: Shape) -> None:
+    def _check_restrictions(self, shape: Shape, end: int) -> None:
         """Raise ValueError if the episode violates terminal states or allowed actions of `shape`.
 
-        The lengths and ranges of states, actions and rewards must have been checked before.
+        `end` is the number of steps before a terminal state. The lengths and ranges of states and
+        actions must have been checked before.
         """
-        steps, end = self.actions.size, self.steps(shape)
+        steps = self.actions.size
         if end == 0:
             raise ValueError(
                 f"states[0] of episode {self.id} must not be terminal, got {self.states[0]}."
@@ -123,13 +122,6 @@ class Episode:
                 f"states[{step}] of episode {self.id} must be {self.states[end]}, the terminal "
                 f"state that the episode has reached, got {self.states[step]}."
             )
-        if self.rewards is not None:
-            step = find_reward(dict(enumerate(self.rewards)), end)
-            if step is not None:
-                raise ValueError(
-                    f"rewards[{step}] of episode {self.id} must be 0 after the terminal state "
-                    f"{self.states[end]}, got {self.rewards[step]}."
-                )
         for step in range(end if shape.allowed is not None else 0):
             name = f"actions[{step}] of episode {self.id}"
             shape.check_action(name, step, int(self.states[step]), int(self.actions[step]))
@@ -142,27 +134,36 @@ class Episode:
         end = find_end(self.states, shape)
         return self.actions.size if end is None else end
 
-    def check_rewards(self, shape: Shape, steps: int | None = None) -> None:
-        """Raise ValueError if the rewards are not numbers in [0, 1], one for each step.
 
-        There must be `steps` rewards; the default is the horizon H of `shape`. An episode without
-        rewards is accepted.
-        """
-        if self.rewards is None:
-            return
-        steps = shape.horizon if steps is None else steps
-        if self.rewards.shape != (steps,):
-            raise ValueError(
-                f"rewards of episode {self.id} must have shape ({steps},), one for each "
-                f"step, got {self.rewards.shape}."
-            )
-        outside = np.flatnonzero(~((self.rewards >= 0) & (self.rewards <= 1)))
-        if outside.size:
-            step = int(outside[0])
-            raise ValueError(
-                f"rewards[{step}] of episode {self.id} must lie in [0, 1], "
-                f"got {self.rewards[step]}; {SCALE_REWARDS}."
-            )
+def check_rewards(id: int, rewards: Floats, steps: int, end: int) -> None:
+    """Raise ValueError if rewards of an episode are not one number in [0, 1] for each step.
+
+    Parameters
+    ----------
+    id : int
+        Id of the episode.
+    rewards : Floats
+        Rewards of the episode.
+    steps : int
+        Required number of rewards.
+    end : int
+        Number of steps before a terminal state; rewards of later steps must be 0.
+    """
+    if rewards.shape != (steps,):
+        raise ValueError(
+            f"rewards of episode {id} must have shape ({steps},), one for each step, "
+            f"got {rewards.shape}."
+        )
+    for step in np.flatnonzero(~((rewards >= 0) & (rewards <= 1)))[:1]:
+        raise ValueError(
+            f"rewards[{step}] of episode {id} must lie in [0, 1], got {rewards[step]}; "
+            f"{SCALE_REWARDS}."
+        )
+    for step in end + np.flatnonzero(rewards[end:])[:1]:
+        raise ValueError(
+            f"rewards[{step}] of episode {id} must be 0 after the terminal state, "
+            f"got {rewards[step]}."
+        )
 
 
 def _integers(name: str, values: Sequence[int] | Ints) -> Ints:
@@ -170,15 +171,6 @@ def _integers(name: str, values: Sequence[int] | Ints) -> Ints:
     if array.ndim != 1 or not np.issubdtype(array.dtype, np.integer):
         raise TypeError(f"{name} must be a flat sequence of integers, got {values!r}.")
     return array.astype(np.int64)
-
-
-def _numbers(name: str, values: ArrayLike | None) -> Floats | None:
-    if values is None:
-        return None
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a flat sequence of numbers, got {values!r}.") from None
 
 
 @dataclass(frozen=True)
@@ -234,11 +226,7 @@ class Step:
             ("action", shape.actions),
             ("successor", shape.states),
         ):
-            if getattr(self, name) >= limit:
-                raise ValueError(
-                    f"{name} in a Step of episode {self.id} must lie in 0 .. {limit - 1}, "
-                    f"got {getattr(self, name)}."
-                )
+            check_index(f"{name} in a Step of episode {self.id}", getattr(self, name), limit)
         if not shape.is_terminal[self.state]:
             name = f"action in a Step of episode {self.id}"
             shape.check_action(name, self.step, self.state, self.action)

@@ -14,22 +14,10 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from belated.check import check_index
+
 SEPARATOR: Final = "/"
 """Text between two values in the name of a state."""
-
-
-def product_states(factors: Mapping[str, Sequence[str | int]]) -> list[str]:
-    """Return the names of all combinations of the values of `factors`.
-
-    `factors` maps the name of each factor to its values. A name consists of one value per factor,
-    joined by "/", in the order of the factors; the last factor varies fastest. Raises TypeError or
-    ValueError if `factors` is empty, or if a factor has no values, a value twice, or a value that
-    is not text or an integer, is empty or contains "/".
-
-    >>> product_states({"stage": ["new", "returning"], "age": [1, 2]})
-    ['new/1', 'new/2', 'returning/1', 'returning/2']
-    """
-    return [SEPARATOR.join(values) for values in product(*_check_factors(factors).values())]
 
 
 class Coarsening(NamedTuple):
@@ -48,7 +36,15 @@ class States:
     Parameters
     ----------
     factors : mapping
-        Map from the name of each factor to its values, which are text or integers.
+        Map from the name of each factor to its values, which are text or integers. The name of a
+        state consists of one value per factor, joined by "/", in the order of the factors; the last
+        factor varies fastest.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `factors` is empty, or if a factor has no values, a value twice, or a value that is not
+        text or an integer, is empty or contains "/".
 
     Examples
     --------
@@ -63,7 +59,7 @@ class States:
     def __init__(self, factors: Mapping[str, Sequence[str | int]]) -> None:
         self.factors: dict[str, tuple[str, ...]] = _check_factors(factors)
         """Map from the name of each factor to its values, as text."""
-        self.names: tuple[str, ...] = tuple(product_states(factors))
+        self.names: tuple[str, ...] = tuple(map(SEPARATOR.join, product(*self.factors.values())))
         """Names of the states, in the order of their indices."""
         self._index = {name: i for i, name in enumerate(self.names)}
 
@@ -90,9 +86,7 @@ class States:
 
     def name(self, index: int) -> str:
         """Return the name of the state with this `index`, which lies in 0 .. S - 1."""
-        if not 0 <= index < len(self):
-            raise ValueError(f"index must lie in 0 .. {len(self) - 1}, got {index}.")
-        return self.names[index]
+        return self.names[check_index("index", index, len(self))]
 
     def index(self, name: str | None = None, /, **values: str | int) -> int:
         """Return the index of a state.
@@ -173,16 +167,10 @@ class States:
         `names` maps each factor that is kept to a map from its values to their new names.
         """
         coarse = States({factor: [*dict.fromkeys(new.values())] for factor, new in names.items()})
-        index = [
-            coarse.index(
-                SEPARATOR.join(
-                    names[factor][value]
-                    for factor, value in zip(self.factors, values, strict=True)
-                    if factor in names
-                )
-            )
-            for values in product(*self.factors.values())
-        ]
+        index = []
+        for state in self.names:
+            values = dict(zip(self.factors, state.split(SEPARATOR), strict=True))
+            index.append(coarse.index(**{name: new[values[name]] for name, new in names.items()}))
         return Coarsening(coarse, np.array(index, np.int64))
 
     def _check_names(self, names: Sequence[str] | Mapping[str, object]) -> None:

@@ -35,6 +35,7 @@ POSITIONAL: Final = (
     inspect.Parameter.POSITIONAL_ONLY,
     inspect.Parameter.POSITIONAL_OR_KEYWORD,
 )
+VARIADIC: Final = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Names(Generic[T]):
         part = named.target
         if not self._is_part(part):
             given = {**named.options, **further}
-            missing = [p.name for p in _parameters(part) if _is_required(p) and p.name not in given]
+            missing = [option for option in self._required(part) if option not in given]
             if missing:
                 raise ValueError(
                     f"{self.kind} {named.name!r} needs {', '.join(missing)}, as in "
@@ -145,31 +146,9 @@ class Names(Generic[T]):
             target = self._import(text, module, path)
         else:
             raise ValueError(self.unknown(text))
-        inner: list[str] = []
-        values: list[Any] = []
-        options: dict[str, Any] = {}
-        if rest is not None and hasattr(target, "takes"):
-            rest, colon, other = rest.partition(":")
-            inner = [other] if colon else []
-        if rest is not None:
-            values, options = self._split_options(text, rest)
-        values = inner + values
-        positional = [p.name for p in _parameters(target) if p.kind in POSITIONAL]
-        if self._is_part(target):
-            positional = []
-        if len(values) > len(positional):
-            takes = f"at most {len(positional)}" if positional else "no"
-            raise ValueError(
-                f"{self.kind} {name!r} takes {takes} values without a name, got {text!r}"
-                f"{self._listed(target)}."
-            )
-        given = dict(zip(positional, values, strict=False))
-        for option in options:
-            if option in given:
-                raise ValueError(f"option {option!r} is given twice in {self.kind} {text!r}.")
-        given |= options
-        self._check_options(name, target, given)
-        return Named(name, target, given)
+        options = {} if rest is None else self._parse_options(text, name, target, rest)
+        self._check_options(name, target, options)
+        return Named(name, target, options)
 
     def split(self, text: str) -> tuple[str, str | None]:
         """Return the name in `text`, and its options as text; None if no colon follows the name.
@@ -199,14 +178,26 @@ class Names(Generic[T]):
     def _form(self, name: str) -> str:
         """Return the built-in `name`, followed by the names of its required options in capitals."""
         target = self._built_in[name]
-        needed = [p.name.upper() for p in _parameters(target) if _is_required(p)]
+        needed = [option.upper() for option in self._required(target)]
         return ":".join([name, *getattr(target, "takes", [",".join(needed)] if needed else [])])
 
     def _is_part(self, target: Any) -> bool:
         return isinstance(target, self._types) and not isinstance(target, type)
 
+    def _parameters(self, target: Any) -> list[inspect.Parameter]:
+        """Return the parameters of `target`; an empty list if it is a part or has no signature."""
+        try:
+            return [] if self._is_part(target) else [*inspect.signature(target).parameters.values()]
+        except (TypeError, ValueError):
+            return []
+
+    def _required(self, target: Any) -> list[str]:
+        """Return the names of the parameters of `target` that have no default."""
+        parameters = [p for p in self._parameters(target) if p.kind not in VARIADIC]
+        return [p.name for p in parameters if p.default is inspect.Parameter.empty]
+
     def _listed(self, target: Any) -> str:
-        names = [p.name for p in _parameters(target) if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        names = [p.name for p in self._parameters(target) if p.kind is not p.VAR_KEYWORD]
         if self._is_part(target):
             return "; it is an object, and takes no options"
         return f"; its options are {', '.join(names)}" if names else "; it has no options"
@@ -218,8 +209,8 @@ class Names(Generic[T]):
         parameters. `options` maps the names of options to their values. `name` is the name of the
         part in the error message.
         """
-        parameters = [] if self._is_part(target) else _parameters(target)
-        if any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters):
+        parameters = self._parameters(target)
+        if any(p.kind is p.VAR_KEYWORD for p in parameters):
             return
         known = [p.name for p in parameters]
         for option in options:
@@ -229,33 +220,45 @@ class Names(Generic[T]):
                     f"{did_you_mean(similar(option, known))}"
                 )
 
-    def _split_options(self, text: str, listed: str) -> tuple[list[Any], dict[str, Any]]:
-        """Parse `listed`, the options in `text`, which are separated by commas.
+    def _parse_options(self, text: str, name: str, target: Any, listed: str) -> dict[str, Any]:
+        """Return a dict from the names of the options in `text` to their values.
 
-        Return the list of the values without a name, and a dict from the names of the other options
-        to their values.
+        `listed` is the end of `text`, after the `name` of the class or function `target`. Values
+        without a name belong to the parameters of `target`, in order.
         """
-        values: list[Any] = []
         options: dict[str, Any] = {}
+        positional = [p.name for p in self._parameters(target) if p.kind in POSITIONAL]
+        unused = list(positional)
+        if hasattr(target, "takes"):
+            listed, colon, inner = listed.partition(":")
+            if colon:
+                options[unused.pop(0)] = inner
+        any_named = False
         for item in listed.split(","):
-            name, equals, value = (part.strip() for part in item.partition("="))
-            if not name or (equals and not value):
+            option, equals, value = (part.strip() for part in item.partition("="))
+            if not option or (equals and not value):
                 raise ValueError(
                     f"options of {self.kind} {text!r} must be values or 'name=value', separated by "
                     f"commas, got {item!r}."
                 )
-            if equals and name in options:
-                raise ValueError(f"option {name!r} is given twice in {self.kind} {text!r}.")
-            if equals:
-                options[name] = parse_value(value)
-            elif options:
+            any_named |= bool(equals)
+            if not equals and any_named:
                 raise ValueError(
                     f"values without a name must come first in {self.kind} {text!r}, got {item!r} "
                     "after one with a name."
                 )
-            else:
-                values.append(parse_value(name))
-        return values, options
+            if not equals and not unused:
+                takes = f"at most {len(positional)}" if positional else "no"
+                raise ValueError(
+                    f"{self.kind} {name!r} takes {takes} values without a name, got {text!r}"
+                    f"{self._listed(target)}."
+                )
+            if not equals:
+                option, value = unused.pop(0), option
+            if option in options:
+                raise ValueError(f"option {option!r} is given twice in {self.kind} {text!r}.")
+            options[option] = parse_value(value)
+        return options
 
     def _import(self, text: str, module: str, path: str) -> Any:
         """Return the object `path`, a dotted name, of the module called `module`.
@@ -317,18 +320,3 @@ def fill_numbers(form: str, text: str) -> str:
     if ":" in form or len(re.findall("[A-Z]+", needed)) != len(numbers):
         return form
     return re.sub("[A-Z]+", lambda _: numbers.pop(0), needed)
-
-
-def _parameters(target: Any) -> list[inspect.Parameter]:
-    """Return the parameters of `target`; an empty list if it has no signature."""
-    try:
-        return list(inspect.signature(target).parameters.values())
-    except (TypeError, ValueError):
-        return []
-
-
-def _is_required(parameter: inspect.Parameter) -> bool:
-    return parameter.default is inspect.Parameter.empty and parameter.kind not in (
-        inspect.Parameter.VAR_POSITIONAL,
-        inspect.Parameter.VAR_KEYWORD,
-    )

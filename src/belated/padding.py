@@ -37,16 +37,6 @@ def find_move(states: Sequence[int] | Ints, end: int) -> int | None:
     return end + int(moved[0]) if moved.size else None
 
 
-def find_reward(rewards: Mapping[int, object], end: int) -> int | None:
-    """Return the first step from `end` on, in the order of `rewards`, with a reward, or None.
-
-    `rewards` maps steps to rewards. Padding has the reward 0 or None.
-    """
-    return next(
-        (step for step, r in rewards.items() if step >= end and r is not None and r != 0), None
-    )
-
-
 def is_padding_after(end: tuple[int, int] | None, step: int, state: int) -> bool:
     """Return whether a `step` in a terminal `state` is padding of an episode with the given end.
 

@@ -12,6 +12,7 @@ True
 """
 
 import math
+from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
@@ -213,3 +214,10 @@ def check_seed(seed: object) -> int:
     if not 0 <= int(seed) < 2**64:
         raise ValueError(f"seed must lie in 0 .. 2**64 - 1, got {seed}.")
     return int(seed)
+
+
+def check_seeds(seeds: object) -> list[int]:
+    """Return `seeds` as a list; they must be a sequence of seeds, as checked by `check_seed`."""
+    if not isinstance(seeds, Iterable):
+        raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
+    return [check_seed(seed) for seed in seeds]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import SCALE_REWARDS, check_integer
+from belated.check import SCALE_REWARDS, check_index, check_integer, check_numbers
 
 Allowed = Mapping[int, Collection[int]] | ArrayLike | None
 """Type of the argument `allowed` of `Shape`: a map from each restricted state to its allowed
@@ -171,10 +171,7 @@ class Shape:
         Raises TypeError or ValueError unless `rewards` has shape (H, S, A) or (S, A) and consists
         of numbers in [0, 1], which are 0 in terminal states.
         """
-        try:
-            values = np.array(rewards, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise TypeError("rewards must be a rectangular array of numbers.") from None
+        values = check_numbers("rewards", rewards)
         if values.shape not in (self.table, self.table[1:]):
             raise ValueError(
                 f"rewards must have shape (H, S, A) = {self.table} or (S, A) = {self.table[1:]}, "
@@ -215,10 +212,7 @@ def _check_terminal(states: int, terminal: Iterable[int]) -> tuple[int, ...]:
     """Return the `terminal` states in increasing order, each once, after checking them."""
     if not isinstance(terminal, Iterable):
         raise TypeError(f"terminal must be a list of states, such as [{terminal!r}].")
-    listed = {check_integer("A terminal state", state, 0) for state in terminal}
-    for state in sorted(listed)[-1:]:
-        if state >= states:
-            raise ValueError(f"A terminal state must lie in 0 .. {states - 1}, got {state}.")
+    listed = {check_index("A terminal state", state, states) for state in terminal}
     if len(listed) == states:
         raise ValueError("At least one state must not be terminal, got only terminal states.")
     return tuple(sorted(listed))
@@ -232,10 +226,10 @@ def _check_allowed(shape: Shape, allowed: Allowed) -> NDArray[np.bool_] | None:
     if isinstance(allowed, Mapping):
         mask = np.ones((shape.states, shape.actions), np.bool_)
         for state, actions in allowed.items():
-            _check_index("A state of allowed", state, shape.states)
+            check_index("A state of allowed", state, shape.states)
             mask[state] = False
             for action in actions:
-                _check_index(f"An allowed action of state {state}", action, shape.actions)
+                check_index(f"An allowed action of state {state}", action, shape.actions)
                 mask[state, action] = True
     else:
         mask = np.asarray(allowed)
@@ -260,8 +254,3 @@ def _check_allowed(shape: Shape, allowed: Allowed) -> NDArray[np.bool_] | None:
         )
     full.setflags(write=False)
     return full
-
-
-def _check_index(name: str, value: object, limit: int) -> None:
-    if check_integer(name, value, 0) >= limit:
-        raise ValueError(f"{name} must lie in 0 .. {limit - 1}, got {value}.")

@@ -103,7 +103,7 @@ def test_a_table_has_the_scale_of_every_setting_and_is_continued(tmp_path, monke
     assert f"{rows[1].scale:g}" in done.stdout
     # what the file holds is not calibrated again
     before = file.read_bytes()
-    monkeypatch.setattr("belated.simulation.calibration_table.run_search", None)
+    monkeypatch.setattr("belated.simulation.calibration_table.run_seeds", None)
     assert call(*TINY, *TABLE, "--table", file).exit_code == 0
     assert file.read_bytes() == before
 

@@ -7,7 +7,7 @@ import pytest
 
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Row, Stage, mean
-from belated.learner.bases import chi2_ball
+from belated.learner.bases import chi2_ucrl
 from belated.learner.bases.chi2_ucrl import Chi2_UCRL, chi2_bonus, chi2_radius
 from hard_rows import hard_rows
 from learner_rows import make
@@ -17,7 +17,7 @@ GOLDEN = make([1, 2.5, 0, 4], [30, 15, 5, 0])
 
 
 def max_over_chi2_ball(stage: Stage, row: Row, eps: float) -> float:
-    return chi2_ball.max_over_chi2_ball(stage, row, mean(stage, row), eps)[0]
+    return chi2_ucrl.max_over_chi2_ball(stage, row, mean(stage, row), eps)[0]
 
 
 def eps_of(base: Chi2_UCRL, n: int, *, shape: Shape = SHAPE) -> float:

@@ -273,7 +273,9 @@ def test_rewards_need_a_path_and_come_once() -> None:
         {2: [NAN, 2.0, NAN]}, r"^rewards\[1\] of episode 2 must lie in \[0, 1\], got 2\.0; map "
     )
     refused({2: [NAN, math.inf, NAN]}, r"^rewards\[1\] of episode 2 must lie in \[0, 1\], got ")
-    refused({2: ["a", "b", "c"]}, r"^rewards of episode 2 must be a flat sequence of numbers, got")
+    refused(
+        {2: ["a", "b", "c"]}, r"^rewards of episode 2 must be a rectangular array of numbers, got"
+    )
     refused({-1: good}, r"^id must be at least 0, got -1\.$")
     refused({"2": good}, r"^id must be an integer, got '2'\.$")
     known = r"^The path of episode 2 has been observed already; .* once\.$"

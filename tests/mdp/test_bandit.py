@@ -43,7 +43,7 @@ def test_a_bandit_has_a_name() -> None:
         ([[0.1]], r"^means must be a list of at least one number, got \[\[0\.1\]\]\.$"),
         ([0.1, 1.5], r"^means must lie in \[0, 1\], got 1\.5\.$"),
         ([0.1, math.nan], r"^means must lie in \[0, 1\], got nan\.$"),
-        (["a"], r"^means must be a list of numbers, one per arm, got \['a'\]\.$"),
+        (["a"], r"^means must be a rectangular array of numbers, got \['a'\]\.$"),
         (0.5, r"^means must be a list of at least one number, got 0\.5\.$"),
     ],
 )

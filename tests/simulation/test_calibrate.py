@@ -16,6 +16,7 @@ from belated.simulation.calibrate import (
     Trial,
     calibrate,
     clopper_pearson,
+    search_scales,
 )
 from belated.simulation.run import Run
 from threshold_base import Threshold
@@ -201,3 +202,30 @@ def test_the_progress_of_each_trial_names_its_scale(capsys):
     lines = capsys.readouterr().err.splitlines()
     named = [line.split(", ")[1] for line in lines if ": 0 of 20 episodes" in line]
     assert named == [f"scale {trial.scale:g}" for trial in found.tried]
+
+
+def test_a_search_asks_for_runs_and_ends_a_trial_that_cannot_be_sufficient():
+    search = search_scales(range(4), level=0.75, lowest=0.01, tolerance=4)
+    asked, found = [next(search)], None
+    while found is None:
+        scale, seeds = asked[-1]
+        try:
+            runs = [a_run(seed, broken=int(scale < 0.05)) for seed in seeds[:2]]
+            asked.append(search.send(runs))
+        except StopIteration as end:
+            found = end.value
+    assert asked == [
+        (1.0, [0, 1, 2, 3]),
+        (1.0, [2, 3]),
+        (0.01, [0, 1, 2, 3]),  # two runs failed, one may
+        (0.1, [0, 1, 2, 3]),
+        (0.1, [2, 3]),
+        (0.0316, [0, 1, 2, 3]),
+    ]
+    assert (found.scale, found.held, found.runs, found.at_floor) == (0.1, 4, 4, False)
+    assert [(trial.scale, trial.held, trial.runs) for trial in found.tried] == [
+        (1.0, 4, 4),
+        (0.01, 0, 2),
+        (0.1, 4, 4),
+        (0.0316, 0, 2),
+    ]

@@ -30,6 +30,7 @@ class Scripted:
     """A setting whose runs do what a script says."""
 
     episodes = 1
+    engine = "auto"
     base = bl.UCRL2()
     updater = bl.Active()
 

@@ -165,7 +165,7 @@ def find_scale(task: "CalibrationTask", *, threads: int | None) -> "Calibration"
 
     tried: list[Trial] = []
     try:
-        search = task.start_search(tried.append)
+        search = task.search(tried.append)
         return run_search(search, task.build_unscaled(), threads=threads)
     except CompilationError as error:
         code, message = 2, str(error)

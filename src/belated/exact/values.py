@@ -315,8 +315,7 @@ def optimal_actions(world: MDP | str) -> Bools:
         terms = world.prob[block] * v[h + 1][world.succ[block]]
         q = np.add.reduceat(terms, ptr[:-1] - ptr[0]).reshape(S, A)
         q += world.rewards[h % len(world.rewards)]
-        if world.shape.is_restricted:
-            q[~world.shape.available[h]] = -np.inf
+        q[~world.shape.available[h]] = -np.inf
         optimal[h] = q >= q.max(axis=1, keepdims=True) - VALUE_TOLERANCE
     return optimal
 

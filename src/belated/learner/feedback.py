@@ -10,10 +10,17 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
-from belated.check import check_id, check_indices, check_integer, check_range, check_same_size
-from belated.episode import Episode, Floats, Ints, Shape, Step
+from belated.check import (
+    check_id,
+    check_indices,
+    check_integer,
+    check_numbers,
+    check_range,
+    check_same_size,
+)
+from belated.episode import Episode, Floats, Ints, Shape, Step, check_rewards
 from belated.id_set import IdSet
-from belated.padding import find_break, find_reward, is_padding_after
+from belated.padding import find_break, is_padding_after
 
 Steps: TypeAlias = dict[int, tuple[int, int]]
 """Map from the number of each known step of an episode to its state and next state."""
@@ -134,17 +141,9 @@ def check_late_rewards(id: int, rewards: ArrayLike, shape: Shape, steps: int) ->
         If `rewards` has a wrong length, a number lies outside [0, 1], or a reward after a terminal
         state is neither 0 nor NaN.
     """
-    no_steps = np.zeros(0, np.int64)
-    array = Episode(id, [0], no_steps, np.nan if rewards is None else rewards).rewards
-    assert array is not None
-    numbers = np.nan_to_num(array)
-    Episode(id, [0], no_steps, numbers).check_rewards(shape, steps if array.size == steps else None)
-    step = find_reward(dict(enumerate(numbers)), steps)
-    if step is not None:
-        raise ValueError(
-            f"rewards[{step}] of episode {id} must be 0 after the terminal state, "
-            f"got {numbers[step]}."
-        )
+    array = check_numbers(f"rewards of episode {id}", np.nan if rewards is None else rewards)
+    length = steps if array.size == steps else shape.horizon
+    check_rewards(id, np.nan_to_num(array), length, steps)
     return array[:steps]
 
 

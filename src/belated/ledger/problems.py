@@ -286,7 +286,7 @@ class ProblemSpec:
     states, actions : sequence of str
         Names of the S states and A actions. States may also be given as a mapping from the name of
         each factor to its values. In this case, the states are all combinations of the values, with
-        names from `belated.factored_states.product_states`.
+        names of `belated.factored_states.States`.
     horizon : int
         Number of steps H of an episode.
     rewards : array_like or None

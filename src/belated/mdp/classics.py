@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_integer
+from belated.check import check_integer, check_numbers
 from belated.episode import Shape
 from belated.mdp.model import MDP, Draws
 from belated.randomness import check_seed, uniform
@@ -293,10 +293,7 @@ def bandit(means: Sequence[float] | NDArray[np.float64], *, rewards: Draws = "be
     >>> optimal_value(world)
     0.6
     """
-    try:
-        values = np.asarray(means, np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"means must be a list of numbers, one per arm, got {means!r}.") from None
+    values = check_numbers("means", means)
     if values.ndim != 1 or values.size == 0:
         raise ValueError(f"means must be a list of at least one number, got {means!r}.")
     for value in values[~((values >= 0) & (values <= 1))][:1]:

@@ -107,24 +107,25 @@ def _build_world(outcomes: Outcomes, start: int | ArrayLike, horizon: int) -> MD
     y, absorbing = _end_states(outcomes, first)
     states = absorbing.size
 
+    # Each absorbing state is its own successor, with the reward 0 in original units.
+    moves, ends = ~absorbing[outcomes.s], np.flatnonzero(absorbing)
+    loops, played = np.repeat(ends, A), np.tile(np.arange(A), ends.size)
+    s = np.append(outcomes.s[moves], loops)
+    a = np.append(outcomes.a[moves], played)
+    y = np.append(y[moves], loops)
+    p = np.append(outcomes.p[moves], np.ones(loops.size))
+    reward = np.append(outcomes.reward[moves], np.zeros(loops.size))
+
     # Mean rewards in [0, 1].
-    moves = ~absorbing[outcomes.s]
-    s, a, y = outcomes.s[moves], outcomes.a[moves], y[moves]
-    p, reward = outcomes.p[moves], outcomes.reward[moves]
-    paid = np.append(reward, 0.0) if absorbing.any() else reward
-    reward_map = Affine.onto(float(paid.min()), float(paid.max()))
+    reward_map = Affine.onto(float(reward.min()), float(reward.max()))
     rewards = np.zeros((states, A))
     np.add.at(rewards, (s, a), p * reward_map.unit(reward))
-    rewards[absorbing] = after = reward_map.unit(0.0)
-    ends = np.flatnonzero(absorbing)
 
-    # Add up outcomes with the same successor; each absorbing state is its own successor.
+    # Add up outcomes with the same successor.
     flat, inverse = np.unique((s * A + a) * states + y, return_inverse=True)
-    moving = (flat // (A * states), flat // states % A, flat % states, np.bincount(inverse, p))
-    entries = zip(moving, _self_loops(ends, A), strict=True)
     world = MDP.sparse(
-        Shape(states, A, horizon, terminal=ends.tolist() if after == 0 else ()),
-        tuple(np.concatenate(column) for column in entries),
+        Shape(states, A, horizon, terminal=ends.tolist() if reward_map.unit(0.0) == 0 else ()),
+        (flat // (A * states), flat // states % A, flat % states, np.bincount(inverse, p)),
         np.clip(rewards, 0, 1),  # a mean may leave [0, 1] by rounding
         start=np.append(first, np.zeros(states - S)),
     )
@@ -173,15 +174,6 @@ def _end_states(outcomes: Outcomes, start: Floats) -> tuple[Ints, Bools]:
     ends = np.zeros(S + int((y == S).any()), np.bool_)
     ends[y[outcomes.terminated]] = True
     return y, ends
-
-
-def _self_loops(states: Ints, actions: int) -> tuple[Ints, Ints, Ints, Floats]:
-    """Return transitions from each of `states` to itself under each of `actions` actions.
-
-    The result has four columns: state s, action a, successor y = s and probability p = 1.
-    """
-    s = np.repeat(states, actions)
-    return s, np.tile(np.arange(actions), states.size), s, np.ones(s.size)
 
 
 def _live_states(outcomes: Outcomes, start: Floats) -> Bools:

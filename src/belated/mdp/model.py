@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from belated.check import check_integer
+from belated.check import check_index, check_integer, check_numbers
 from belated.compiled import inlined, kernel
 from belated.episode import Floats, Ints, Shape
 from belated.html import describe
@@ -137,8 +137,8 @@ class MDP:
         >>> world.successors(0, 0, 0)
         (array([0, 1], dtype=int32), array([0.5, 0.5]))
         """
-        p = _as_floats("transitions", transitions)
-        r = _as_floats("rewards", rewards)
+        p = check_numbers("transitions", transitions)
+        r = check_numbers("rewards", rewards)
         if p.ndim not in (3, 4) or p.shape[-3] != p.shape[-1] or p.size == 0:
             raise ValueError(
                 f"transitions must have shape (S, A, S) or (H, S, A, S), got {p.shape}."
@@ -158,8 +158,8 @@ class MDP:
             )
         sizes = p.shape[-1], p.shape[-2], stages.pop()
         shape = Shape(*sizes, terminal=terminal, allowed=allowed)
-        flat = np.flatnonzero(p)
-        return cls._build(shape, p.ndim == 3, flat, p.reshape(-1)[flat], r, start, reward_draws)
+        entries = *np.nonzero(p), p[p != 0]
+        return cls.sparse(shape, entries, r, start=start, reward_draws=reward_draws)
 
     @classmethod
     def sparse(
@@ -232,44 +232,8 @@ class MDP:
                     f"{name} of entries[{at}] must be in 0 .. {limit - 1}, "
                     f"got {column[at]:g} in ({entry})."
                 )
-        flat = np.zeros(columns[0].size, np.int64)
-        for (_, limit), column in zip(names, columns[:-1], strict=True):
-            flat *= limit
-            flat += column.astype(np.int64, copy=False)
-        r = _as_floats("rewards", rewards)
-        return cls._build(shape, homogeneous, flat, columns[-1], r, start, reward_draws)
-
-    @classmethod
-    def _build(
-        cls,
-        shape: Shape,
-        homogeneous: bool,
-        flat: Ints,
-        prob: Floats,
-        rewards: Floats,
-        start: int | ArrayLike,
-        reward_draws: Draws,
-    ) -> "MDP":
-        """Build an MDP from transition probabilities with flat indices, after checking them.
-
-        Parameters
-        ----------
-        shape : Shape
-            Numbers of states S, actions A and steps H.
-        homogeneous : bool
-            Whether the transitions are the same at every step.
-        flat : ndarray of int64
-            Flat index row * S + successor of each probability. The order is arbitrary.
-        prob : ndarray
-            Probabilities, of the same length as `flat`.
-        rewards, start, reward_draws
-            See `MDP.dense`.
-
-        Returns
-        -------
-        MDP
-        """
-        H, S, A = shape.table
+        indices = [column.astype(np.int64, copy=False) for column in columns[:-1]]
+        flat, prob = np.ravel_multi_index(indices, [limit for _, limit in names]), columns[-1]
         if reward_draws not in DRAWS:
             raise ValueError(f"reward_draws must be one of {DRAWS}, got {reward_draws!r}.")
         if shape.is_restricted:
@@ -356,8 +320,7 @@ class MDP:
         """
         H, S, A = self.shape.table
         for name, value, limit in (("step", h, H), ("state", s, S), ("action", a, A)):
-            if not 0 <= value < limit:
-                raise ValueError(f"The {name} must be in 0 .. {limit - 1}, got {value}.")
+            check_index(f"The {name}", value, limit)
         row = row_of(self.ptr, self.rewards, h, s, a)
         block = slice(self.ptr[row], self.ptr[row + 1])
         return self.succ[block].copy(), self.prob[block].copy()
@@ -479,40 +442,27 @@ def fill_cumulative(ptr: Ints, prob: Floats, cum: Floats, sums: Floats) -> None:
         sums[row] = total
 
 
-def _as_floats(name: str, values: ArrayLike) -> Floats:
-    """Return `values` as a new array of floats, or raise TypeError with `name` in the message."""
-    try:
-        return np.array(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a rectangular array of numbers.") from None
-
-
 def _entry_columns(
     entries: Iterable[Sequence[float]] | tuple[NDArray[Any], ...],
 ) -> list[NDArray[Any]]:
     """Return the argument `entries` of `MDP.sparse` as 4 or 5 columns of equal length."""
     if isinstance(entries, tuple) and entries and all(isinstance(x, np.ndarray) for x in entries):
-        columns = [np.asarray(x) for x in entries]
-        if any(x.dtype.kind not in "iuf" for x in columns):
-            raise TypeError(
-                "entries must be arrays of integers and, last, an array of probabilities, "
-                f"got types {', '.join(str(x.dtype) for x in columns)}."
-            )
-        shapes = {x.shape for x in columns}
-        if len(shapes) != 1 or columns[0].ndim != 1 or len(columns) not in (4, 5):
-            raise ValueError(
-                "entries must have 4 columns (s, a, y, p) or 5 (h, s, a, y, p), flat and equally "
-                f"long, got shapes {', '.join(str(x.shape) for x in columns)}."
-            )
-        return columns
-    listed: Any = entries if isinstance(entries, np.ndarray) else list(entries)
-    rows = _as_floats("entries", listed)
-    if rows.ndim != 2 or rows.shape[1] not in (4, 5):
-        raise ValueError(
-            "Each of entries must be (s, a, y, p) or (h, s, a, y, p), "
-            f"got an array of shape {rows.shape}."
+        columns = list(entries)
+    else:
+        listed: Any = entries if isinstance(entries, np.ndarray) else list(entries)
+        columns = list(check_numbers("entries", listed).T)
+    if any(x.dtype.kind not in "iuf" for x in columns):
+        raise TypeError(
+            "entries must be arrays of integers and, last, an array of probabilities, "
+            f"got types {', '.join(str(x.dtype) for x in columns)}."
         )
-    return list(rows.T)
+    shapes = [x.shape for x in columns]
+    if len(columns) not in (4, 5) or len(set(shapes)) != 1 or len(shapes[0]) != 1:
+        raise ValueError(
+            "entries must have 4 columns (s, a, y, p) or 5 (h, s, a, y, p), flat and equally "
+            f"long, got shapes {', '.join(map(str, shapes))}."
+        )
+    return columns
 
 
 def _format_row(shape: Shape, homogeneous: bool, row: int) -> str:
@@ -565,12 +515,10 @@ def start_distribution(S: int, start: int | ArrayLike) -> tuple[Floats, Floats]:
     of each state to be the first.
     """
     if isinstance(start, int | np.integer) and not isinstance(start, bool):
-        if not 0 <= start < S:
-            raise ValueError(f"start must be in 0 .. {S - 1}, got {start}.")
         first = np.zeros(S)
-        first[start] = 1.0
+        first[check_index("start", start, S)] = 1.0
     else:
-        first = _as_floats("start", start)
+        first = check_numbers("start", start)
         if first.shape != (S,):
             raise ValueError(
                 f"start must be a state or a distribution over the {S} states, got {start!r}."

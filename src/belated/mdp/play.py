@@ -67,16 +67,15 @@ def check_policy(shape: Shape, policy: Policy) -> None:
     give no probability to an action that is not allowed.
     """
     H, S, A = shape.table
-    if policy.actions.shape != (H, S):
-        raise ValueError(
-            f"The policy's actions must have shape (H, S) = {(H, S)} in this world, "
-            f"got {policy.actions.shape}."
-        )
-    if policy.explore is not None and policy.explore.shape != (H, S, A):
-        raise ValueError(
-            f"The policy's explore must have shape (H, S, A) = {(H, S, A)} in this world, "
-            f"got {policy.explore.shape}."
-        )
+    for name, array, axes, size in (
+        ("actions", policy.actions, "(H, S)", (H, S)),
+        ("explore", policy.explore, "(H, S, A)", (H, S, A)),
+    ):
+        if array is not None and array.shape != size:
+            raise ValueError(
+                f"The policy's {name} must have shape {axes} = {size} in this world, "
+                f"got {array.shape}."
+            )
     for cell in np.flatnonzero((policy.actions < 0) | (policy.actions >= A))[:1]:
         h, s = divmod(int(cell), S)
         raise ValueError(

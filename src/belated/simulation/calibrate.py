@@ -9,21 +9,19 @@ For each scale, it simulates runs and counts those in which optimism holds.
 import math
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
-
-from numpy.typing import ArrayLike
+from typing import Any, Final
 
 from belated.check import check_integer
-from belated.delays.laws import Law
 from belated.learner.bases import BASE_NAMES, BASES
 from belated.learner.bases.base import Base
 from belated.learner.updaters.active import Active
 from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
-from belated.options import SimulationOptions, accepts
+from belated.options import accepts
+from belated.randomness import check_seeds
 from belated.simulation.many import run_seeds
 from belated.simulation.run import Run
-from belated.simulation.simulation import OptimismCheck, Simulation, parse_simulation
+from belated.simulation.simulation import Simulation, parse_simulation
 
 FIRST_SEED: Final = 1_000_000
 """First of the default seeds of `calibrate`. Seeds of studies and reproductions are numbered from
@@ -91,11 +89,26 @@ class NotOptimisticError(ValueError):
         self.tried = tuple(tried)
 
 
-class ScaleSearch:
+Question = tuple[float, list[int]]
+"""Runs that a search needs next: their bonus scale, and their seeds."""
+
+Search = Generator[Question, Sequence[Run], Calibration]
+"""Search for a scale, made by `search_scales`."""
+
+
+def search_scales(
+    seeds: Iterable[int],
+    *,
+    level: float,
+    lowest: float,
+    tolerance: float,
+    on_trial: Callable[[Trial], None] | None = None,
+) -> Search:
     """Search for the smallest sufficient scale; the caller computes the runs.
 
-    The runs needed next have the bonus scale `scale` and the seeds `remaining`. The search is
-    finished when `remaining` is empty.
+    The generator yields the scale and the seeds of the runs that it needs next. Send it the runs of
+    one or more of the first of these seeds. It yields the other seeds then, unless so many runs
+    have failed that the scale cannot be sufficient.
 
     Parameters
     ----------
@@ -104,106 +117,55 @@ class ScaleSearch:
     level, lowest, tolerance, on_trial
         See `calibrate`.
 
+    Returns
+    -------
+    Calibration
+        Result of the search.
+
     Raises
     ------
+    NotOptimisticError
+        If `MAX_SCALE` is not sufficient.
     ValueError
         If an argument is out of range.
     """
+    if not 0 < level <= 1:
+        raise ValueError(f"level must be above 0 and at most 1, got {level}.")
+    if not 0 < lowest < 1:
+        raise ValueError(f"lowest must lie strictly between 0 and 1, got {lowest}.")
+    if not tolerance > 1:
+        raise ValueError(f"tolerance must be above 1, got {tolerance}.")
+    every = check_seeds(seeds)
+    if not every:
+        raise ValueError("seeds must have at least one seed, got none.")
+    required = math.ceil(level * len(every) - 1e-9)  # 0.07 * 100 > 7: rounding
+    tried: list[Trial] = []
 
-    def __init__(
-        self,
-        seeds: Iterable[int],
-        *,
-        level: float,
-        lowest: float,
-        tolerance: float,
-        on_trial: Callable[[Trial], None] | None = None,
-    ) -> None:
-        if not 0 < level <= 1:
-            raise ValueError(f"level must be above 0 and at most 1, got {level}.")
-        if not 0 < lowest < 1:
-            raise ValueError(f"lowest must lie strictly between 0 and 1, got {lowest}.")
-        if not tolerance > 1:
-            raise ValueError(f"tolerance must be above 1, got {tolerance}.")
-        if not isinstance(seeds, Iterable):
-            raise TypeError(f"seeds must be a sequence of seeds such as range(40), got {seeds!r}.")
-        self.seeds = list(seeds)
-        if not self.seeds:
-            raise ValueError("seeds must have at least one seed, got none.")
-        self.tried: list[Trial] = []
-        self.lowest = lowest
-        self.required = math.ceil(level * len(self.seeds) - 1e-9)  # 0.07 * 100 > 7: rounding
-        self.on_trial = on_trial
-        self._bisection = bisect_scales(lowest, tolerance)
-        self._found: float | None = None
-        self._start_trial(next(self._bisection))
+    def is_sufficient(scale: float) -> Generator[Question, Sequence[Run], bool]:
+        runs: list[Run] = []
+        failed = 0
+        while len(runs) < len(every) and failed <= len(every) - required:
+            runs += yield scale, every[len(runs) :]
+            failed = sum(run.optimism_broken > 0 for run in runs)
+        mean_regret = math.fsum(run.total_regret for run in runs) / len(runs)
+        tried.append(Trial(scale, len(runs) - failed, len(runs), mean_regret))
+        if on_trial is not None:
+            on_trial(tried[-1])
+        return tried[-1].held >= required
 
-    def _start_trial(self, scale: float) -> None:
-        self.scale = scale
-        self.remaining = self.seeds
-        self._regrets: list[float] = []
-        self._failed = 0
-
-    def add(self, runs: Sequence[Run]) -> None:
-        """Take the results of the next runs: those with the first seeds of `remaining`.
-
-        A trial ends after its last run, or when so many runs have failed that its scale cannot be
-        sufficient.
-        """
-        self._regrets += [run.total_regret for run in runs]
-        self._failed += sum(run.optimism_broken > 0 for run in runs)
-        self.remaining = self.remaining[len(runs) :]
-        if self.remaining and self._failed <= len(self.seeds) - self.required:
-            return
-        count = len(self._regrets)
-        mean_regret = math.fsum(self._regrets) / count
-        trial = Trial(self.scale, count - self._failed, count, mean_regret)
-        self.tried.append(trial)
-        if self.on_trial is not None:
-            self.on_trial(trial)
-        try:
-            self._start_trial(self._bisection.send(trial.held >= self.required))
-        except StopIteration as end:
-            self.remaining = []
-            self._found = end.value
-
-    def result(self) -> Calibration:
-        """Return the result of the finished search; raise NotOptimisticError if there is none."""
-        if self._found is None:
-            raise NotOptimisticError(self.tried)
-        chosen = next(trial for trial in self.tried if trial.scale == self._found)
-        at_floor = chosen.scale == self.lowest
-        return Calibration(**vars(chosen), at_floor=at_floor, tried=tuple(self.tried))
-
-
-def bisect_scales(lowest: float, tolerance: float) -> Generator[float, bool, float | None]:
-    """Yield the scales to try, one after another; `send` whether the last one was sufficient.
-
-    Parameters
-    ----------
-    lowest : float
-        Smallest scale to try, in (0, 1).
-    tolerance : float
-        The search ends when the ratio of the smallest sufficient scale to the largest insufficient
-        scale is below this number.
-
-    Returns
-    -------
-    float or None
-        Smallest sufficient scale; None if `MAX_SCALE` is not sufficient.
-    """
     # Bracket: an insufficient scale `low` and a sufficient one `high`.
     low, high = lowest, 1.0
-    while not (yield high):
+    while not (yield from is_sufficient(high)):
         if high == MAX_SCALE:
-            return None
+            raise NotOptimisticError(tried)
         low, high = high, 2 * high
-    if low == lowest and (yield lowest):
+    if low == lowest and (yield from is_sufficient(lowest)):
         high = lowest
     # Bisection.
     while high / low >= tolerance and low < (middle := geometric_mean(low, high)) < high:
-        low, high = (low, middle) if (yield middle) else (middle, high)
-    return high
+        low, high = (low, middle) if (yield from is_sufficient(middle)) else (middle, high)
+    chosen = next(trial for trial in tried if trial.scale == high)
+    return Calibration(**vars(chosen), at_floor=high == lowest, tried=tuple(tried))
 
 
 def check_base(base: object, given: object) -> Base:
@@ -220,25 +182,20 @@ def check_base(base: object, given: object) -> Base:
     return base
 
 
-@accepts(SimulationOptions)
+@accepts(Simulation, omit=("world", "updater", "every", "points", "engine", "trace"))
 def calibrate(
     world: MDP | str,
     *,
-    base: Base | str,
-    episodes: int,
     seeds: Iterable[int] = DEFAULT_SEEDS,
     level: float = 0.95,
     updater: Updater | str = DEFAULT_UPDATER,
-    delay: Law | str | None = None,
-    rewards: ArrayLike | Literal["known", "unknown"] | None = "known",
-    optimism: OptimismCheck = "start",
     lowest: float = 1e-4,
     tolerance: float = 1.2,
     stop_early: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
     on_trial: Callable[[Trial], None] | None = None,
-    **options: Any,
+    **setting: Any,
 ) -> Calibration:
     """Return the smallest bonus scale at which optimism holds in a given share of runs.
 
@@ -261,7 +218,7 @@ def calibrate(
         in which the scale will be used.
     level : float
         Required share of runs in which optimism holds, in (0, 1].
-    updater, delay, rewards, **options
+    updater, **setting
         Arguments of `simulate`. A scale found without delay is in general too small with delay.
     optimism : {"start", "everywhere"}
         Condition in every episode of a run: V~_1 >= V*_1 at the first state of the episode, or
@@ -299,40 +256,39 @@ def calibrate(
     >>> found.held >= 19, found.at_floor
     (True, False)
     """
-    search = ScaleSearch(seeds, level=level, lowest=lowest, tolerance=tolerance, on_trial=on_trial)
-    arguments = {
-        **options,
-        "base": check_base(BASE_NAMES.parse(base), base),
-        "updater": updater,
-        "delay": delay,
-        "episodes": episodes,
-        "rewards": rewards,
-        "optimism": optimism,
-    }
-    simulation = parse_simulation(world, arguments)
+    search = search_scales(
+        seeds, level=level, lowest=lowest, tolerance=tolerance, on_trial=on_trial
+    )
+    base = check_base(BASE_NAMES.parse(setting["base"]), setting["base"])
+    simulation = parse_simulation(world, {**setting, "base": base, "updater": updater})
     return run_search(search, simulation, stop_early=stop_early, threads=threads, progress=progress)
 
 
 def run_search(
-    search: ScaleSearch,
+    search: Search,
     simulation: Simulation,
     *,
     stop_early: bool = False,
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Calibration:
-    """Compute the runs of a search until it is finished, and return its result.
+    """Compute the runs that a search needs, and return its result.
 
     `simulation` is what is calibrated, with any scale. The other parameters and the exceptions are
     those of `calibrate`.
     """
     if threads is not None:
         check_integer("threads", threads, 1)
-    while search.remaining:
-        seeds = search.remaining[: SEEDS_PER_STEP if stop_early else None]
-        scaled = with_scale(simulation, search.scale)
-        search.add(run_seeds(scaled, seeds, threads=threads, progress=progress))
-    return search.result()
+    try:
+        scale, seeds = next(search)
+        while True:
+            seeds = seeds[: SEEDS_PER_STEP if stop_early else None]
+            scaled = with_scale(simulation, scale)
+            runs = run_seeds(scaled, seeds, threads=threads, progress=progress)
+            scale, seeds = search.send(runs)
+    except StopIteration as end:
+        found: Calibration = end.value
+        return found
 
 
 def with_scale(simulation: Simulation, scale: float) -> Simulation:

@@ -19,16 +19,17 @@ from belated.learner.bases import BASE_NAMES
 from belated.learner.bases.base import Base
 from belated.simulation.calibrate import (
     FIRST_SEED,
-    Calibration,
+    SEEDS_PER_STEP,
     NotOptimisticError,
-    ScaleSearch,
+    Search,
     Trial,
     check_base,
     clopper_pearson,
-    run_search,
+    search_scales,
     with_scale,
 )
-from belated.simulation.many import Device
+from belated.simulation.many import Device, run_seeds
+from belated.simulation.run import Run
 from belated.simulation.simulation import (
     OptimismCheck,
     Options,
@@ -37,9 +38,12 @@ from belated.simulation.simulation import (
     normalize_delay,
 )
 
-FIRST_RUNS: Final = 20
-"""Number of runs of a trial on a GPU in its first round. Most insufficient scales fail in them, so
-that the other runs, which are computed in a second round, are needed for few scales."""
+RUNS_ON_GPU: Final = 20
+"""Number of runs of a trial that a GPU computes in a round. Most insufficient scales fail in the
+first round, so that few scales need the other runs."""
+
+Part = tuple[Simulation, Sequence[int]]
+"""Simulation to run, and the seeds of its runs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +63,10 @@ class CalibrationTask(Setting):
         check_integer("episodes", self.episodes, 1)
         check_integer("runs", self.runs, 1)
 
-    @property
-    def seeds(self) -> range:
-        """Seeds of the runs at each scale."""
-        return range(self.first_seed, self.first_seed + self.runs)
-
-    def start_search(self, on_trial: Callable[[Trial], None] | None = None) -> ScaleSearch:
+    def search(self, on_trial: Callable[[Trial], None] | None = None) -> Search:
         """Return the search for the scale of this setting; `on_trial` is as in `calibrate`."""
-        return ScaleSearch(
-            self.seeds,
+        return search_scales(
+            range(self.first_seed, self.first_seed + self.runs),
             level=self.level,
             lowest=self.lowest,
             tolerance=self.tolerance,
@@ -78,33 +77,6 @@ class CalibrationTask(Setting):
         """Return the simulation with the published bonus and one checkpoint, at the end."""
         base = check_base(self.parse_base(), self.base)
         return self.build(base=base, optimism=self.optimism, every=self.episodes)
-
-    def calibrate(self) -> "CalibratedScale":
-        """Return the calibrated scale of this setting, computed with one thread."""
-        search, simulation = self.start_search(), self.build_unscaled()
-        return self.row(
-            lambda: run_search(search, simulation, stop_early=True, threads=1, progress=False)
-        )
-
-    def row(self, find: Callable[[], Calibration]) -> "CalibratedScale":
-        """Return this setting with the scale that `find` returns.
-
-        The scale is None if `find` raises NotOptimisticError.
-        """
-        try:
-            found = find()
-        except NotOptimisticError as error:
-            last = error.tried[-1]
-            return CalibratedScale(
-                **vars(self), scale=None, held=last.held, mean_regret=None, at_floor=False
-            )
-        return CalibratedScale(
-            **vars(self),
-            scale=found.scale,
-            held=found.held,
-            mean_regret=found.mean_regret,
-            at_floor=found.at_floor,
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,16 +176,59 @@ def _calibrate_all(
     are started first. `device` is as in `calibrate_table`.
     """
     if device == "gpu":
+        from belated.simulation.gpu.engine import run_together
+
         on_gpu, tasks = _split_tasks(tasks)
-        yield from _calibrate_on_gpu(on_gpu)
+        yield from _calibrate_together(on_gpu, run_together, RUNS_ON_GPU)
     if jobs == 1 or len(tasks) < 2:
-        yield from map(CalibrationTask.calibrate, tasks)
+        yield from map(_calibrate_alone, tasks)
         return
     longest_first = sorted(tasks, key=lambda task: -task.episodes)
     # Processes instead of threads: Python code between short runs would wait for a lock.
     context = multiprocessing.get_context("spawn")
-    with context.Pool(min(jobs, len(tasks)), _ignore_interrupts) as pool:
-        yield from pool.imap_unordered(CalibrationTask.calibrate, longest_first)
+    ignore_interrupts = signal.signal, (signal.SIGINT, signal.SIG_IGN)  # this process ends workers
+    with context.Pool(min(jobs, len(tasks)), *ignore_interrupts) as pool:
+        yield from pool.imap_unordered(_calibrate_alone, longest_first)
+
+
+def _calibrate_alone(task: CalibrationTask) -> CalibratedScale:
+    """Return the calibrated scale of `task`, computed on the CPU with one thread."""
+
+    def compute(parts: Sequence[Part]) -> list[list[Run]]:
+        return [run_seeds(each, seeds, threads=1, progress=False) for each, seeds in parts]
+
+    return next(_calibrate_together([task], compute, SEEDS_PER_STEP))
+
+
+def _calibrate_together(
+    tasks: Sequence[CalibrationTask],
+    compute: Callable[[Sequence[Part]], list[list[Run]]],
+    size: int,
+) -> Iterator[CalibratedScale]:
+    """Yield the calibrated scales of `tasks`, in the order in which they are found.
+
+    In each round, `compute` gets the next runs of every unfinished search, at most `size` of each,
+    and returns the runs of all.
+    """
+    searches = {task: task.search() for task in tasks}
+    simulations = {task: task.build_unscaled() for task in tasks}
+    needed = {task: next(search) for task, search in searches.items()}
+    while needed:
+        parts = [
+            (with_scale(simulations[task], scale), seeds[:size])
+            for task, (scale, seeds) in needed.items()
+        ]
+        for task, runs in zip(list(needed), compute(parts), strict=True):
+            found: dict[str, Any] = {"scale": None, "mean_regret": None, "at_floor": False}
+            try:
+                needed[task] = searches[task].send(runs)
+                continue
+            except StopIteration as end:
+                found = {name: getattr(end.value, name) for name in (*found, "held")}
+            except NotOptimisticError as error:
+                found["held"] = error.tried[-1].held
+            del needed[task]
+            yield CalibratedScale(**vars(task), **found)
 
 
 def _split_tasks(
@@ -232,34 +247,6 @@ def _split_tasks(
     others = {task: reason for task, reason in reasons.items() if reason is not None}
     explain_cpu(list(others.values()), f"{len(tasks)} settings")
     return [task for task in tasks if task not in others], list(others)
-
-
-def _calibrate_on_gpu(tasks: Sequence[CalibrationTask]) -> Iterator[CalibratedScale]:
-    """Yield the calibrated scales of `tasks`, in the order in which they are found.
-
-    In each round, every unfinished search contributes the next runs of its current trial, and the
-    GPU computes the runs of all searches at the same time.
-    """
-    from belated.simulation.gpu.engine import run_together
-
-    searches = {task: task.start_search() for task in tasks}
-    simulations = {task: task.build_unscaled() for task in tasks}
-    while searches:
-        parts = []
-        for task, search in searches.items():
-            is_new = len(search.remaining) == task.runs
-            seeds = search.remaining[: FIRST_RUNS if is_new else None]
-            parts.append((with_scale(simulations[task], search.scale), seeds))
-        for (task, search), runs in zip(list(searches.items()), run_together(parts), strict=True):
-            search.add(runs)
-            if not search.remaining:
-                del searches[task]
-                yield task.row(search.result)
-
-
-def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C in a worker process; the main process ends its workers."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def write_table(path: str | os.PathLike[str], rows: Iterable[CalibratedScale]) -> None:

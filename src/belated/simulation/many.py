@@ -14,7 +14,7 @@ from belated.check import check_integer
 from belated.mdp.model import MDP
 from belated.options import accepts, name_with_options, part_name
 from belated.progress import Progress
-from belated.randomness import check_seed
+from belated.randomness import check_seeds
 from belated.simulation.compiled_run import OnProgress
 from belated.simulation.run import OnCheckpoint, Run, RunSoFar, check_callback
 from belated.simulation.simulation import Simulation, parse_simulation
@@ -77,15 +77,11 @@ def simulate_many(
     [0, 1, 2]
     """
     checked = parse_simulation(world, setting)
-    if not isinstance(seeds, Iterable):
-        raise TypeError(f"seeds must be a sequence of seeds such as range(30), got {seeds!r}.")
-    seeds = [check_seed(seed) for seed in seeds]
+    seeds = check_seeds(seeds)
     if threads is not None:
         check_integer("threads", threads, 1)
     if not seeds:
         return []
-    if checked.engine == "gpu":
-        return run_seeds_on_gpu(checked, seeds, progress, on_checkpoint)
     return run_seeds(
         checked, seeds, threads=threads, progress=progress, on_checkpoint=on_checkpoint
     )
@@ -115,7 +111,7 @@ def run_seeds(
     progress: bool | None,
     on_checkpoint: OnCheckpoint | None = None,
 ) -> list[Run]:
-    """Run one simulation with several seeds.
+    """Run one simulation with several seeds, on several threads or on a GPU.
 
     Parameters
     ----------
@@ -124,7 +120,7 @@ def run_seeds(
     seeds : sequence of int
         Seeds of the runs, at least one.
     threads : int or None
-        Number of threads; None for the number of processors.
+        Number of threads; None for the number of processors. A GPU does not use it.
     progress : bool or None
         Whether to show progress on stderr. None shows it if the runs take more than two seconds.
     on_checkpoint : callable, optional
@@ -138,23 +134,27 @@ def run_seeds(
     Raises
     ------
     Interrupted
-        On Ctrl-C. The exception holds the finished runs.
+        On Ctrl-C. The exception holds the finished runs; none if they are computed on a GPU.
     """
     if on_checkpoint is not None:
         check_callback(on_checkpoint)
     scale = getattr(simulation.base, "scale", None)  # names each trial of a calibration
-    names = [
-        part_name(simulation.base),
-        *([f"scale {scale:g}"] if isinstance(scale, int | float) else []),
-    ]
-    title = f"Simulating {', '.join([*names, name_with_options(simulation.updater)])}"
-    total = simulation.episodes * len(seeds)
+    trial = f", scale {scale:g}" if isinstance(scale, int | float) else ""
+    title = (
+        f"Simulating {part_name(simulation.base)}{trial}, {name_with_options(simulation.updater)}"
+    )
+    display = Progress(title, total=simulation.episodes * len(seeds), shown=progress)
     checkpoints: SimpleQueue[RunSoFar] = SimpleQueue()
     own: dict[str, Any] = {} if on_checkpoint is None else {"on_checkpoint": checkpoints.put}
     futures: list[Future[Run]] = []
     try:
+        if simulation.engine == "gpu":
+            from belated.simulation.gpu.engine import run_on_gpu
+
+            with display:
+                return run_on_gpu(simulation, seeds, display.advance, on_checkpoint)
         compile_engine(simulation, seeds[0])
-        with Progress(title, total=total, shown=progress) as shown, RunThreads(threads) as pool:
+        with display, RunThreads(threads) as pool:
             for i, seed in enumerate(seeds):
                 futures.append(pool.submit(i, partial(simulation.run, seed, **own)))
             pending = set(futures)
@@ -166,7 +166,7 @@ def run_seeds(
                     while on_checkpoint is not None:
                         on_checkpoint(checkpoints.get_nowait())
                 played = sum(pool.played.copy().values())
-                shown.update(simulation.episodes * len(done) + played)
+                display.update(simulation.episodes * len(done) + played)
     except KeyboardInterrupt:
         ended = [future for future in futures if future.done() and not future.cancelled()]
         finished = [future.result() for future in ended if future.exception() is None]
@@ -187,36 +187,6 @@ def compile_engine(simulation: Simulation, seed: int) -> None:
     with warnings.catch_warnings(), suppress(Stop):
         warnings.filterwarnings("ignore", "Running the slower reference loop")
         simulation.run(seed, stop_after_first)
-
-
-def run_seeds_on_gpu(
-    simulation: Simulation,
-    seeds: Sequence[int],
-    progress: bool | None,
-    on_checkpoint: OnCheckpoint | None,
-) -> list[Run]:
-    """Run one simulation with several seeds on a GPU, and return the runs in order of the seeds.
-
-    `simulation`, `seeds`, `progress` and `on_checkpoint` are as in `run_seeds`. The exception
-    `Interrupted`, raised on Ctrl-C, holds no runs.
-    """
-    from belated.simulation.gpu.engine import run_on_gpu
-
-    title = f"Simulating {name_with_options(simulation.updater)}"
-    if on_checkpoint is not None:
-        check_callback(on_checkpoint)
-    played = 0
-    try:
-        with Progress(title, total=simulation.episodes * len(seeds), shown=progress) as shown:
-
-            def on_progress(episodes: int) -> None:
-                nonlocal played
-                played += episodes
-                shown.update(played)
-
-            return run_on_gpu(simulation, seeds, on_progress, on_checkpoint)
-    except KeyboardInterrupt:
-        raise Interrupted([], len(seeds)) from None
 
 
 class Stop(BaseException):
