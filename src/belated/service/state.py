@@ -6,6 +6,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
@@ -223,6 +224,8 @@ class AppState:
         self._episodes: SingleFlightCache[str, EpisodeOrigin] = SingleFlightCache(
             max_size=MAX_CACHED_EPISODES
         )
+        self._wanted_episodes: list[str] = []  # ids that the next query for episodes looks up
+        self._one_episode_query = asyncio.Lock()
         self._documents: SingleFlightCache[tuple[int, int], PolicyDocument] = SingleFlightCache(
             max_size=MAX_CACHED_DOCUMENTS
         )
@@ -269,11 +272,20 @@ class AppState:
 
     def episode(self, id: str) -> Coroutine[Any, Any, EpisodeOrigin | None]:
         """Return the problem and version of the episode `id`, or None for an unknown episode."""
-        return self._episodes.get(id, lambda: self.query_threads.run(self._read_episode, id))
+        return self._episodes.get(id, partial(self._look_up_episode, id))
 
-    def _read_episode(self, id: str) -> EpisodeOrigin | None:
-        record = self.ledger.episode(id)
-        return None if record is None else EpisodeOrigin(record.problem, record.version)
+    async def _look_up_episode(self, id: str) -> EpisodeOrigin | None:
+        """Read the episode `id`, with all that are requested until the preceding query ends."""
+        self._wanted_episodes.append(id)
+        if len(self._wanted_episodes) == 1:
+            self._episode_query = asyncio.create_task(self._read_episodes())
+        return (await self._episode_query).get(id)
+
+    async def _read_episodes(self) -> dict[str, EpisodeOrigin]:
+        async with self._one_episode_query:
+            wanted, self._wanted_episodes = self._wanted_episodes, []
+            records = await self.query_threads.run(self.ledger.episodes, wanted)
+        return {id: EpisodeOrigin(each.problem, each.version) for id, each in records.items()}
 
     def add_episode(self, record: EpisodeRecord) -> None:
         """Add the episode in `record`, which has just been recorded in the ledger, to the cache."""
