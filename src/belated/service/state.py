@@ -206,8 +206,16 @@ class AppState:
             max_queued_events=settings.max_queued_events,
             timeout_s=settings.store_timeout_s,
         )
-        self.metrics.watch("queue_events", lambda: self.group_commit.queued_events)
-        self.metrics.watch("store_connections", lambda: ledger.store.used_connections)
+        self.metrics.watch(
+            "queue_events",
+            "Events that wait to be recorded.",
+            lambda: self.group_commit.queued_events,
+        )
+        self.metrics.watch(
+            "store_connections",
+            "Connections to the store that are in use.",
+            lambda: ledger.store.used_connections,
+        )
         self.rate_limiter = RateLimiter(settings.max_requests_per_s)
         self._token_uses: dict[str, int] = {}  # last recorded time of use
         self.write_outages: SingleFlightCache[None, str] = SingleFlightCache(
