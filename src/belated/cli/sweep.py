@@ -43,7 +43,10 @@ def sweep(
         Folder for the results; by default results/NAME, the study's name.
     """
     require_packages("belated sweep", "sweep", "duckdb")
+    import csv
+
     from belated.cli.support.run_summary import optimism_note
+    from belated.files import replace_atomically
     from belated.sweep.results import Results
     from belated.sweep.store import Store
     from belated.sweep.study import read_study
@@ -70,8 +73,14 @@ def sweep(
     if note := optimism_note(unjudged.values()):
         typer.echo(note)
     summary = store.folder / "summary.csv"
-    with usage_errors("--out"):
-        write_csv(summary, rows)
+    with (
+        usage_errors("--out"),
+        replace_atomically(summary) as part,
+        part.open("w", encoding="utf-8") as out_file,
+    ):
+        writer = csv.writer(out_file, lineterminator="\n")
+        writer.writerow(rows)
+        writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
     typer.echo(f"{outcome}: {store.folder}")
     typer.echo(f"All columns of each setting: {summary}")
 
@@ -163,18 +172,6 @@ def print_summary(rows: "Columns", unjudged: Mapping[str, str]) -> None:
     headings = [name.replace("_", " ").capitalize() for name in parts]
     headings += ["Mean regret", "95% of runs", "Runs", "Updates", "Optimism held"]
     print_table(headings, lines, numbers=range(len(parts), len(headings)), optional=4)
-
-
-def write_csv(path: Path, rows: "Columns") -> None:
-    """Write a table to the file `path`. `rows` maps column names to their values."""
-    import csv
-
-    from belated.files import replace_atomically
-
-    with replace_atomically(path) as part, part.open("w", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(rows)
-        writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
 
 
 def not_optimistic(results: "Results") -> dict[str, str]:

@@ -194,18 +194,13 @@ class AppState:
         """Semaphore that each export holds until it ends."""
         self.defining = asyncio.Lock()
         """Lock held while a problem is defined, so that concurrent definitions exceed no limit."""
-        self.key_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.key_locks = WeakValueDictionary[str, asyncio.Lock]()
         """Map from each hashed idempotency key to the lock that a request with this key holds."""
         self.metrics = Metrics(host)
         self.reads = OutageLog("read", self.metrics.count_store_error)
         self.writes = OutageLog("write", self.metrics.count_store_error)
         host.outages.on_error = self.metrics.count_store_error
-        self.group_commit = GroupCommit(
-            self._append,
-            max_batch_events=settings.max_batch_events,
-            max_queued_events=settings.max_queued_events,
-            timeout_s=settings.store_timeout_s,
-        )
+        self.group_commit = GroupCommit(self._append, settings)
         self.metrics.watch(
             "queue_events",
             "Events that wait to be recorded.",
@@ -218,23 +213,15 @@ class AppState:
         )
         self.rate_limiter = RateLimiter(settings.max_requests_per_s)
         self._token_uses: dict[str, int] = {}  # last recorded time of use
-        self.write_outages: SingleFlightCache[None, str] = SingleFlightCache(
-            ttl_s=settings.write_probe_ttl_s
-        )
-        self._tokens: SingleFlightCache[None, dict[str, Token]] = SingleFlightCache(
-            ttl_s=settings.token_ttl_s
-        )
+        self.write_outages = SingleFlightCache[None, str](ttl_s=settings.write_probe_ttl_s)
+        self._tokens = SingleFlightCache[None, dict[str, Token]](ttl_s=settings.token_ttl_s)
         self._serving = Serving(ledger)
-        self._served: SingleFlightCache[int, ServedPolicy] = SingleFlightCache(
-            ttl_s=settings.served_version_ttl_s
-        )
-        self._problems: SingleFlightCache[str, Problem] = SingleFlightCache()
-        self._episodes: SingleFlightCache[str, EpisodeOrigin] = SingleFlightCache(
-            max_size=MAX_CACHED_EPISODES
-        )
+        self._served = SingleFlightCache[int, ServedPolicy](ttl_s=settings.served_version_ttl_s)
+        self._problems = SingleFlightCache[str, Problem]()
+        self._episodes = SingleFlightCache[str, EpisodeOrigin](max_size=MAX_CACHED_EPISODES)
         self._wanted_episodes: list[str] = []  # ids that the next query for episodes looks up
         self._one_episode_query = asyncio.Lock()
-        self._documents: SingleFlightCache[tuple[int, int], PolicyDocument] = SingleFlightCache(
+        self._documents = SingleFlightCache[tuple[int, int], PolicyDocument](
             max_size=MAX_CACHED_DOCUMENTS
         )
 
