@@ -14,7 +14,9 @@ import typer
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
     Count,
+    Device,
     OptionalCount,
+    OptionalFile,
     build_study,
     format_options,
     help_from_docstring,
@@ -51,10 +53,10 @@ def calibrate(
     level: float = 0.95,
     lowest: float = 1e-4,
     threads: OptionalCount = None,
-    table: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    table: OptionalFile = None,
     jobs: Count = 1,
-    device: Literal["cpu", "gpu"] = "cpu",
-    write: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    device: Device = "cpu",
+    write: OptionalFile = None,
 ) -> None:
     """Find the smallest scale at which optimism holds.
 
