@@ -22,12 +22,13 @@ from belated.cli.support.options import (
     help_from_docstring,
 )
 from belated.cli.support.output import print_table
+from belated.files import write_atomically
 from belated.options import Stages
 
 if TYPE_CHECKING:
     from belated.simulation.calibrate import Calibration, Trial
     from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
-    from belated.sweep.study import BaseEntry, Study
+    from belated.sweep.study import BaseEntry
 
 FIRST_SEED: Final = 1_000_000
 """Default of --first-seed. It is a copy of `simulation.calibrate.FIRST_SEED`, because that module
@@ -134,8 +135,12 @@ def calibrate(
     section = {"name": entry.name, **dict(entry.options), "scale": found.scale}
     typer.echo(format_advice(task, section))
     if write is not None:
+        names = ("episodes", "seeds", "worlds", "updaters", "delays", "stages")
+        keys = {"name": write.stem, **{name: getattr(study, name) for name in names}}
+        text = f"{format_toml(keys)}\n[[bases]]\n{format_toml(section)}"
         with usage_errors("--write"):
-            write_study(write, study, section)
+            write_atomically(write, text.encode())
+        typer.echo(f"\n{indent(text, '  ')}\nWrote scale = {found.scale} to {write}.")
 
 
 def base_text(entry: "BaseEntry") -> str:
@@ -217,17 +222,6 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, **options: Any) 
         rows.append([row.world, row.base, row.delay, scale, *format_trial(row)])
     print_table(["World", "Base", "Delay", "Scale", *COLUMNS], rows, numbers=range(3, 7))
     typer.echo(f"\nWrote {len(rows)} scales to {path}.")
-
-
-def write_study(path: Path, study: "Study", section: Mapping[str, Any]) -> None:
-    """Write a study file with the setting of `study` and the base of `section`, and print it."""
-    from belated.files import write_atomically
-
-    names = ("episodes", "seeds", "worlds", "updaters", "delays", "stages")
-    keys = {"name": path.stem, **{name: getattr(study, name) for name in names}}
-    text = f"{format_toml(keys)}\n[[bases]]\n{format_toml(section)}"
-    write_atomically(path, text.encode())
-    typer.echo(f"\n{indent(text, '  ')}\nWrote scale = {section['scale']} to {path}.")
 
 
 def format_toml(keys: Mapping[str, Any]) -> str:
