@@ -165,7 +165,7 @@ def test_episodes_that_are_requested_during_a_query_are_read_by_one_query(
     read, queries = site.ledger.episodes, []
 
     def slow(wanted: Iterable[str]) -> Any:
-        queries.append(sorted(wanted))
+        queries.append(sorted({*wanted}))
         assert release.wait(30)
         if "lost" in wanted:
             raise OSError("lost")

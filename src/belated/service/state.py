@@ -6,7 +6,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import partial
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
@@ -218,7 +217,7 @@ class AppState:
         self._serving = Serving(ledger)
         self._served = SingleFlightCache[int, ServedPolicy](ttl_s=settings.served_version_ttl_s)
         self._problems = SingleFlightCache[str, Problem]()
-        self._episodes = SingleFlightCache[str, EpisodeOrigin](max_size=MAX_CACHED_EPISODES)
+        self._episodes: OrderedDict[str, EpisodeOrigin] = OrderedDict()
         self._wanted_episodes: list[str] = []  # ids that the next query for episodes looks up
         self._one_episode_query = asyncio.Lock()
         self._documents = SingleFlightCache[tuple[int, int], PolicyDocument](
@@ -265,26 +264,32 @@ class AppState:
         run = self.query_threads.run
         return self._problems.get(name, lambda: run(self.ledger.problem, name))
 
-    def episode(self, id: str) -> Coroutine[Any, Any, EpisodeOrigin | None]:
-        """Return the problem and version of the episode `id`, or None for an unknown episode."""
-        return self._episodes.get(id, partial(self._look_up_episode, id))
+    async def episode(self, id: str) -> EpisodeOrigin | None:
+        """Return the problem and version of the episode `id`, or None for an unknown episode.
 
-    async def _look_up_episode(self, id: str) -> EpisodeOrigin | None:
-        """Read the episode `id`, with all that are requested until the preceding query ends."""
+        All episodes that are requested until the preceding query ends are read by one query.
+        """
+        known = self._episodes.get(id)
+        if known is not None:
+            return known
         self._wanted_episodes.append(id)
         if len(self._wanted_episodes) == 1:
             self._episode_query = asyncio.create_task(self._read_episodes())
-        return (await self._episode_query).get(id)
+        # The query is shared: cancelling one caller must not cancel it for the others.
+        return (await asyncio.shield(self._episode_query)).get(id)
 
     async def _read_episodes(self) -> dict[str, EpisodeOrigin]:
         async with self._one_episode_query:
             wanted, self._wanted_episodes = self._wanted_episodes, []
-            records = await self.query_threads.run(self.ledger.episodes, wanted)
-        return {id: EpisodeOrigin(each.problem, each.version) for id, each in records.items()}
+            found = await self.query_threads.run(self.ledger.episodes, wanted)
+        return {id: self.add_episode(record) for id, record in found.items()}
 
-    def add_episode(self, record: EpisodeRecord) -> None:
-        """Add the episode in `record`, which has just been recorded in the ledger, to the cache."""
-        self._episodes.put(record.id, EpisodeOrigin(record.problem, record.version))
+    def add_episode(self, record: EpisodeRecord) -> EpisodeOrigin:
+        """Add the episode in `record` to the cache; return its problem and version."""
+        origin = self._episodes[record.id] = EpisodeOrigin(record.problem, record.version)
+        if len(self._episodes) > MAX_CACHED_EPISODES:
+            self._episodes.popitem(last=False)
+        return origin
 
     async def served(self, problem: Problem) -> ServedPolicy:
         """Return the served version of `problem`, as cached, and its policy.
