@@ -127,15 +127,22 @@ def serve(
         with compilation_in_background(), open_listener(host, port) as listener:
             url = format_url(host, listener.getsockname()[1])
             print_start(url, store, has_tokens=bool(tokens))
-            # Requests create almost no reference cycles, and a search for them takes long if many
-            # episodes are in flight. Objects that exist now are not searched any more.
-            gc.freeze()
-            gc.set_threshold(GC_THRESHOLD_OBJECTS)
+            reduce_gc_frequency()
             # uvicorn raises the signal again after its shutdown, which would end the process
             # before the ledger is closed.
             with stop_signals(lambda *_: None):
                 server.run(sockets=[listener])
     typer.echo(f"Stopped; everything is stored in {hide_password(store)}.")
+
+
+def reduce_gc_frequency() -> None:
+    """Let Python's garbage collector search for reference cycles less often.
+
+    Objects that exist now are not searched any more. Requests create almost no reference cycles,
+    and a search takes long if many episodes are in flight.
+    """
+    gc.freeze()
+    gc.set_threshold(GC_THRESHOLD_OBJECTS)
 
 
 @contextmanager
