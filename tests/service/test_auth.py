@@ -1,7 +1,10 @@
 """Authorization by tokens, scopes and problems."""
 
+import asyncio
 import json
 import re
+import threading
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ from fastapi.routing import APIRoute
 from starlette.routing import Route
 
 from belated.ledger import Ledger
+from belated.ledger.kinds import Opened
 from belated.service.auth import AuthorizedRoute
 from belated.service.routes import routes
 from belated.service.state import AppState
@@ -150,6 +154,42 @@ def test_a_token_of_a_problem_cannot_use_an_episode_that_is_opened_meanwhile(
     answer = site.ask("POST", f"/v1/episodes/{id}/feedback", other, json=PLAYED)
     assert answer.status_code == 404
     assert id not in {event.episode for event in site.ledger.events(kinds=["feedback"])}
+
+
+def test_episodes_that_are_requested_during_a_query_are_read_by_one_query(
+    town: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = town[0]
+    problem, release = site.ledger.problem("clinic").id, threading.Event()
+    ids = [one.episode.id for one in site.ledger.append([Opened(problem, 1) for _ in range(4)])]
+    read, queries = site.ledger.episodes, []
+
+    def slow(wanted: Iterable[str]) -> Any:
+        queries.append(sorted({*wanted}))
+        assert release.wait(30)
+        if "lost" in wanted:
+            raise OSError("lost")
+        return read(wanted)
+
+    async def look_up(*later: str) -> list[Any]:
+        release.clear()
+        queries.clear()
+        state = site.app.state.belated
+        asked = [asyncio.create_task(state.episode(later[0]))]
+        while not queries:
+            await asyncio.sleep(0)
+        asked += [asyncio.create_task(state.episode(id)) for id in later[1:]]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        release.set()
+        found = await asyncio.gather(*asked, return_exceptions=True)
+        return [each and getattr(each, "problem", str(each)) for each in found]
+
+    monkeypatch.setattr(site.ledger, "episodes", slow)
+    found = site.run(look_up(*ids, ids[3], "u" * 22))
+    assert found == [problem] * 5 + [None]
+    assert queries == [[ids[0]], sorted([*ids[1:], "u" * 22])]
+    assert site.run(look_up("n" * 22, "lost", "p" * 22)) == [None, "lost", "lost"]
 
 
 def test_a_token_of_a_problem_cannot_ask_about_an_episode_of_another(town: Any) -> None:

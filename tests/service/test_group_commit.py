@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ import sqlalchemy as sa
 from belated.ledger.events import Recorded
 from belated.ledger.kinds import Tick
 from belated.service.group_commit import BusyError, GroupCommit
+from belated.service.limits import Settings
+
+SETTINGS = Settings(max_batch_events=5, max_queued_events=8, store_timeout_s=60)
 
 
 class Slow:
@@ -44,7 +48,7 @@ def slow() -> Slow:
 
 @pytest.fixture
 def commit(slow: Slow) -> GroupCommit:
-    return GroupCommit(slow, max_batch_events=5, max_queued_events=8)
+    return GroupCommit(slow, SETTINGS)
 
 
 class Locked(Slow):
@@ -87,7 +91,7 @@ def test_events_submitted_during_a_transaction_share_the_next(
 
 def test_events_submitted_while_another_process_writes_share_the_transaction() -> None:
     locked = Locked()
-    commit = GroupCommit(locked, max_batch_events=5, max_queued_events=8)
+    commit = GroupCommit(locked, SETTINGS)
 
     async def go() -> None:
         first = await hold(commit, locked)
@@ -103,7 +107,7 @@ def test_an_outage_before_events_are_read_fails_the_queued_requests() -> None:
     def fail(events: Iterable[Any]) -> list[Any]:
         raise sa.exc.OperationalError("lost", {}, Exception())
 
-    commit = GroupCommit(fail, max_batch_events=5, max_queued_events=8)
+    commit = GroupCommit(fail, SETTINGS)
 
     async def go() -> None:
         with pytest.raises(sa.exc.OperationalError):
@@ -113,7 +117,7 @@ def test_an_outage_before_events_are_read_fails_the_queued_requests() -> None:
 
 
 def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow) -> None:
-    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
+    commit = GroupCommit(slow, SETTINGS, wait_s=30)
 
     async def entered(timeout: float) -> bool:
         return await asyncio.to_thread(slow.entered.acquire, timeout=timeout)
@@ -138,7 +142,7 @@ def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow)
 
 
 def test_a_waiting_batch_is_recorded_when_stopping(slow: Slow) -> None:
-    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=0.5)
+    commit = GroupCommit(slow, SETTINGS, wait_s=0.5)
 
     async def go() -> None:
         first = await hold(commit, slow)
@@ -246,7 +250,7 @@ def test_a_cancelled_request_does_not_affect_others(commit: GroupCommit, slow: S
 
 
 def test_requests_that_wait_too_long_are_given_up(slow: Slow) -> None:
-    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, timeout_s=0.05)
+    commit = GroupCommit(slow, replace(SETTINGS, store_timeout_s=0.05))
 
     async def run() -> None:
         first = await hold(commit, slow)

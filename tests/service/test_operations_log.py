@@ -94,7 +94,7 @@ def test_a_full_disk_is_reported_although_a_small_write_succeeds(
                 assert answer.json()["reasons"] == [
                     "The store cannot be written to: disk full (SQLITE_FULL)."
                 ]
-            patch.setattr("belated.service.operations.readiness.DISK_FULL_S", 0.0)
+            patch.setattr("belated.service.routes.operations.DISK_FULL_S", 0.0)
             assert site.get("/readyz").status_code == 200
             assert site.post(path, PLAYED).status_code == 503
         assert site.post(path, PLAYED).status_code == 201

@@ -14,18 +14,21 @@ import typer
 from belated.cli.support.errors import exit_with_message, usage_errors
 from belated.cli.support.options import (
     Count,
+    Device,
     OptionalCount,
+    OptionalFile,
     build_study,
     format_options,
     help_from_docstring,
 )
 from belated.cli.support.output import print_table
+from belated.files import write_atomically
 from belated.options import Stages
 
 if TYPE_CHECKING:
     from belated.simulation.calibrate import Calibration, Trial
     from belated.simulation.calibration_table import CalibratedScale, CalibrationTask
-    from belated.sweep.study import BaseEntry, Study
+    from belated.sweep.study import BaseEntry
 
 FIRST_SEED: Final = 1_000_000
 """Default of --first-seed. It is a copy of `simulation.calibrate.FIRST_SEED`, because that module
@@ -51,10 +54,10 @@ def calibrate(
     level: float = 0.95,
     lowest: float = 1e-4,
     threads: OptionalCount = None,
-    table: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    table: OptionalFile = None,
     jobs: Count = 1,
-    device: Literal["cpu", "gpu"] = "cpu",
-    write: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    device: Device = "cpu",
+    write: OptionalFile = None,
 ) -> None:
     """Find the smallest scale at which optimism holds.
 
@@ -132,8 +135,12 @@ def calibrate(
     section = {"name": entry.name, **dict(entry.options), "scale": found.scale}
     typer.echo(format_advice(task, section))
     if write is not None:
+        names = ("episodes", "seeds", "worlds", "updaters", "delays", "stages")
+        keys = {"name": write.stem, **{name: getattr(study, name) for name in names}}
+        text = f"{format_toml(keys)}\n[[bases]]\n{format_toml(section)}"
         with usage_errors("--write"):
-            write_study(write, study, section)
+            write_atomically(write, text.encode())
+        typer.echo(f"\n{indent(text, '  ')}\nWrote scale = {found.scale} to {write}.")
 
 
 def base_text(entry: "BaseEntry") -> str:
@@ -215,17 +222,6 @@ def write_table(tasks: "Sequence[CalibrationTask]", path: Path, **options: Any) 
         rows.append([row.world, row.base, row.delay, scale, *format_trial(row)])
     print_table(["World", "Base", "Delay", "Scale", *COLUMNS], rows, numbers=range(3, 7))
     typer.echo(f"\nWrote {len(rows)} scales to {path}.")
-
-
-def write_study(path: Path, study: "Study", section: Mapping[str, Any]) -> None:
-    """Write a study file with the setting of `study` and the base of `section`, and print it."""
-    from belated.files import write_atomically
-
-    names = ("episodes", "seeds", "worlds", "updaters", "delays", "stages")
-    keys = {"name": path.stem, **{name: getattr(study, name) for name in names}}
-    text = f"{format_toml(keys)}\n[[bases]]\n{format_toml(section)}"
-    write_atomically(path, text.encode())
-    typer.echo(f"\n{indent(text, '  ')}\nWrote scale = {section['scale']} to {path}.")
 
 
 def format_toml(keys: Mapping[str, Any]) -> str:

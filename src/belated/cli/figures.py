@@ -13,6 +13,7 @@ from belated.cli.support.errors import (
     usage_errors,
 )
 from belated.cli.support.options import help_from_docstring
+from belated.cli.support.output import print_table
 
 
 @help_from_docstring()
@@ -90,10 +91,6 @@ def write_paper(folder: Path, variant: str, command: str) -> None:
     command : str
         Command that reproduces the results, printed below the figures.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
     from belated.papers.howson2021 import grid
     from belated.papers.howson2021.report import PaperReport
     from belated.papers.howson2021.tables import format_claims, format_numbers_page
@@ -108,10 +105,7 @@ def write_paper(folder: Path, variant: str, command: str) -> None:
     page = format_numbers_page(report.agreement(), report.comparisons, report.verdicts, variant)
     (folder / "numbers.md").write_text(page, encoding="utf-8")
     (folder / "claims.json").write_text(format_claims(report.verdicts), encoding="utf-8")
-    table = Table("Claim", "Outcome", box=box.SIMPLE_HEAD, pad_edge=False)
-    for verdict in report.verdicts:
-        table.add_row(verdict.claim, verdict.outcome)
-    Console().print(table)
+    print_table(["Claim", "Outcome"], [[each.claim, each.outcome] for each in report.verdicts])
     typer.echo(report.agreement())
     names = {"Figures": "figures", "Numbers": "numbers.md", "Claims": "claims.json"}
     for title, name in names.items():

@@ -3,15 +3,12 @@
 import csv
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 import typer
 
 from belated.cli.support.errors import require_packages, usage_errors
 from belated.cli.support.options import JsonOption, help_from_docstring
-
-if TYPE_CHECKING:
-    from belated.survival.records import DelayRecords
 
 FORMATS: Final = (".csv", ".json", ".ndjson", ".jsonl", ".parquet")
 """Suffixes of the names of files that can be read."""
@@ -56,40 +53,20 @@ def lateness(
     with usage_errors("FILE"):
         rows = read_rows(file)
         if rows and {"seq", "kind"} <= rows[0].keys():
-            found = measure(event_records(rows, problem=problem, now=now))
+            from belated.online.delay_records import delay_records
+
+            names = sorted({row["problem"] for row in rows if "problem" in row})
+            if problem is not None or len(names) > 1:
+                if problem not in names:
+                    listed = ", ".join(names) or "none"
+                    raise ValueError(
+                        f"--problem must be one of the problems in the file, {listed}."
+                    )
+                rows = [row for row in rows if row["problem"] == problem]
+            found = measure(delay_records(rows, now=now))
         else:
             found = measure(rows, groups=by, unit="episodes" if episodes else None, now=now)
     typer.echo(json.dumps(found.facts(), indent=2, allow_nan=False) if as_json else str(found))
-
-
-def event_records(
-    rows: list[dict[str, Any]], *, problem: str | None, now: str | None
-) -> "DelayRecords":
-    """Return the delays of the episodes in exported events.
-
-    Parameters
-    ----------
-    rows : list of dict
-        Events.
-    problem : str or None
-        Name of the problem whose events are used; None if there is one problem.
-    now : str or None
-        Time up to which returns are known; None for the latest time in the file.
-
-    Returns
-    -------
-    DelayRecords
-        The delays.
-    """
-    from belated.online.delay_records import delay_records
-
-    names = sorted({row["problem"] for row in rows if "problem" in row})
-    if problem is not None or len(names) > 1:
-        if problem not in names:
-            listed = ", ".join(names) or "none"
-            raise ValueError(f"--problem must be one of the problems in the file, {listed}.")
-        rows = [row for row in rows if row["problem"] == problem]
-    return delay_records(rows, now=now)
 
 
 def read_rows(path: Path) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from belated.cli.support.errors import require_packages
-from belated.cli.support.options import OptionalCount, help_from_docstring
+from belated.cli.support.options import Device, OptionalCount, help_from_docstring
 
 
 @help_from_docstring()
@@ -18,7 +18,7 @@ def reproduce(
     seeds: OptionalCount = None,
     threads: OptionalCount = None,
     scheduler: str | None = None,
-    device: Literal["cpu", "gpu"] = "cpu",
+    device: Device = "cpu",
     shard: str | None = None,
 ) -> None:
     """Reproduce a paper's experiments, figures and claims.

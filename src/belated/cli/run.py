@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -14,6 +14,7 @@ from belated.cli.support.options import (
     Count,
     JsonOption,
     OptionalCount,
+    OptionalFile,
     build_study,
     format_base,
     help_from_docstring,
@@ -43,8 +44,8 @@ def run(
     seeds: Count = 10,
     rewards: Literal["known", "unknown"] = "known",
     threads: OptionalCount = None,
-    figure: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
-    report: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    figure: OptionalFile = None,
+    report: OptionalFile = None,
     as_json: JsonOption = False,
     **choices: Any,
 ) -> None:

@@ -212,7 +212,9 @@ def build_server(
     )
     server = uvicorn.Server(config)
     connections = server.server_state.connections
-    app.state.belated.metrics.watch("connections", lambda: len(connections))
+    app.state.belated.metrics.watch(
+        "connections", "Open HTTP connections.", lambda: len(connections)
+    )
     return server
 
 

@@ -1,14 +1,24 @@
 """`belated sweep`: run all settings of a study."""
 
+import csv
+import errno
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from belated.cli.support.errors import exit_with_message, require_packages, usage_errors
-from belated.cli.support.options import OptionalCount, help_from_docstring, parse_option
+from belated.cli.support.options import Device, OptionalCount, help_from_docstring, parse_option
+from belated.cli.support.output import print_table
+from belated.cli.support.run_summary import (
+    format_mean_count,
+    format_optimism,
+    format_regret,
+    optimism_note,
+)
+from belated.files import replace_atomically, write_atomically
 from belated.sweep.packaged import study_names
 
 if TYPE_CHECKING:
@@ -26,7 +36,7 @@ def sweep(
     out: Path | None = None,
     threads: OptionalCount = None,
     scheduler: str | None = None,
-    device: Literal["cpu", "gpu"] = "cpu",
+    device: Device = "cpu",
     shard: str | None = None,
 ) -> None:
     """Run all settings and seeds of a study.
@@ -43,7 +53,6 @@ def sweep(
         Folder for the results; by default results/NAME, the study's name.
     """
     require_packages("belated sweep", "sweep", "duckdb")
-    from belated.cli.support.run_summary import optimism_note
     from belated.sweep.results import Results
     from belated.sweep.store import Store
     from belated.sweep.study import read_study
@@ -70,8 +79,14 @@ def sweep(
     if note := optimism_note(unjudged.values()):
         typer.echo(note)
     summary = store.folder / "summary.csv"
-    with usage_errors("--out"):
-        write_csv(summary, rows)
+    with (
+        usage_errors("--out"),
+        replace_atomically(summary) as part,
+        part.open("w", encoding="utf-8") as out_file,
+    ):
+        writer = csv.writer(out_file, lineterminator="\n")
+        writer.writerow(rows)
+        writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
     typer.echo(f"{outcome}: {store.folder}")
     typer.echo(f"All columns of each setting: {summary}")
 
@@ -99,9 +114,6 @@ def run_cells(
     str
         Numbers of computed and skipped cells.
     """
-    import errno
-
-    from belated.files import write_atomically
     from belated.learner.own_functions import CompilationError
     from belated.simulation.gpu import GpuMismatchError
     from belated.sweep.cost import select_shard
@@ -140,8 +152,6 @@ def print_summary(rows: "Columns", unjudged: Mapping[str, str]) -> None:
     narrow. `rows` is a result of `Results.summary`. `unjudged`, a result of `not_optimistic`,
     contains the ids of the settings for which the table has no number of runs with optimism.
     """
-    from belated.cli.support.output import print_table
-    from belated.cli.support.run_summary import format_mean_count, format_optimism, format_regret
     from belated.sweep.results import PARTS, varied
 
     parts = varied(rows) or ["updater"]
@@ -163,18 +173,6 @@ def print_summary(rows: "Columns", unjudged: Mapping[str, str]) -> None:
     headings = [name.replace("_", " ").capitalize() for name in parts]
     headings += ["Mean regret", "95% of runs", "Runs", "Updates", "Optimism held"]
     print_table(headings, lines, numbers=range(len(parts), len(headings)), optional=4)
-
-
-def write_csv(path: Path, rows: "Columns") -> None:
-    """Write a table to the file `path`. `rows` maps column names to their values."""
-    import csv
-
-    from belated.files import replace_atomically
-
-    with replace_atomically(path) as part, part.open("w", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(rows)
-        writer.writerows(zip(*(column.tolist() for column in rows.values()), strict=True))
 
 
 def not_optimistic(results: "Results") -> dict[str, str]:

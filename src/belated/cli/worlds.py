@@ -1,13 +1,12 @@
 """`belated worlds` lists the named worlds, and `belated show` describes one of them."""
 
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from belated.cli.support.errors import require_packages, usage_errors
-from belated.cli.support.options import help_from_docstring
+from belated.cli.support.options import OptionalFile, help_from_docstring
 from belated.cli.support.output import prepare_figure_path, print_table
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def worlds() -> None:
 @help_from_docstring()
 def show(
     world: Annotated[str, typer.Argument()],
-    plot: Annotated[Path | None, typer.Option(dir_okay=False)] = None,
+    plot: OptionalFile = None,
 ) -> None:
     """Describe one world and its optimal policy.
 

@@ -61,6 +61,7 @@ class Client:
         sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         self._transport = Transport(url, token, timeout, retries, sleep)
+        self._json = self._transport.json
         self._policies: dict[str, tuple[str, NamedPolicy]] = {}  # with ETag, by problem
 
     @property
@@ -73,32 +74,32 @@ class Client:
 
         `problem` is the body of `POST /v1/problems`. Defining the same problem again has no effect.
         """
-        return self._transport.json("POST", "problems", body=problem)
+        return self._json("POST", "problems", body=problem)
 
     def problem(self, problem: str) -> dict[str, Any]:
         """Return the definition of the problem with the name `problem`."""
-        return self._transport.json("GET", "problems", problem)
+        return self._json("GET", "problems", problem)
 
     def problems(self) -> list[dict[str, Any]]:
         """Return the definitions of all problems, starting with the oldest problem.
 
         Archived problems are omitted.
         """
-        return list(self._transport.json("GET", "problems")["problems"])
+        return list(self._json("GET", "problems")["problems"])
 
     def archive(self, problem: str) -> str:
         """Archive `problem`, so that no new episodes can be opened. Feedback is still accepted.
 
         Returns "recorded"; or "already recorded" if `problem` was archived before.
         """
-        return str(self._transport.json("POST", "problems", problem, "archive")["result"])
+        return str(self._json("POST", "problems", problem, "archive")["result"])
 
     def unarchive(self, problem: str) -> str:
         """End the effect of `archive`, so that new episodes of `problem` can be opened again.
 
         Returns "recorded"; or "already recorded" if `problem` was not archived.
         """
-        return str(self._transport.json("POST", "problems", problem, "unarchive")["result"])
+        return str(self._json("POST", "problems", problem, "unarchive")["result"])
 
     def open_episode(
         self,
@@ -138,7 +139,7 @@ class Client:
         }
         key = {"Idempotency-Key": token_urlsafe(16)}
         path = ("problems", problem, "episodes")
-        opened = self._transport.json("POST", *path, body=body, headers=key)
+        opened = self._json("POST", *path, body=body, headers=key)
         policy = from_dict(NamedPolicy, opened["policy"])
         return OpenEpisode(opened["episode"], opened["version"], policy)
 
@@ -166,7 +167,7 @@ class Client:
         """
         id = None if episode is None else episode_id(episode)
         body = {"state": state, "step": step, "episode": id}
-        return str(self._transport.json("POST", "problems", problem, "decide", body=body)["action"])
+        return str(self._json("POST", "problems", problem, "decide", body=body)["action"])
 
     def feedback(
         self,
@@ -314,14 +315,14 @@ class Client:
 
         The keys of the dict are those of the response of `GET /v1/problems/{problem}/status`.
         """
-        return self._transport.json("GET", "problems", problem, "status")
+        return self._json("GET", "problems", problem, "status")
 
     def history(self, problem: str) -> dict[str, Any]:
         """Return the history of `problem`: statistics of its episodes over time and over versions.
 
         The keys of the dict are those of the response of `GET /v1/problems/{problem}/history`.
         """
-        return self._transport.json("GET", "problems", problem, "history")
+        return self._json("GET", "problems", problem, "history")
 
     def freeze(self, problem: str) -> dict[str, Any]:
         """Keep the current version of `problem` as the served version until `unfreeze` is called.
@@ -330,7 +331,7 @@ class Client:
         "newest" (newest version), "frozen" (whether the version is frozen or rolled back) and
         "shadow" (whether shadow mode is on).
         """
-        return self._transport.json("POST", "problems", problem, "freeze")
+        return self._json("POST", "problems", problem, "freeze")
 
     def unfreeze(self, problem: str) -> dict[str, Any]:
         """End the effect of `freeze` and `rollback` on `problem`.
@@ -338,7 +339,7 @@ class Client:
         The newest version is served again, unless `problem` is in shadow mode. Returns a dict as
         `freeze` does.
         """
-        return self._transport.json("POST", "problems", problem, "unfreeze")
+        return self._json("POST", "problems", problem, "unfreeze")
 
     def rollback(self, problem: str, version: int) -> dict[str, Any]:
         """Serve an earlier `version` of `problem` until `unfreeze` is called.
@@ -346,14 +347,14 @@ class Client:
         Returns a dict as `freeze` does.
         """
         body = {"version": version}
-        return self._transport.json("POST", "problems", problem, "rollback", body=body)
+        return self._json("POST", "problems", problem, "rollback", body=body)
 
     def shadow(self, problem: str, on: bool = True) -> dict[str, Any]:
         """Turn shadow mode of `problem` on or off.
 
         In shadow mode, new versions are published but not served. Returns a dict as `freeze` does.
         """
-        return self._transport.json("POST", "problems", problem, "shadow", body={"on": on})
+        return self._json("POST", "problems", problem, "shadow", body={"on": on})
 
     def withdraw(
         self,
@@ -392,14 +393,14 @@ class Client:
         target = ("subjects", str(subject))
         if episode is not None:
             target = ("episodes", episode_id(episode))
-        return str(self._transport.json("DELETE", *within, *target)["result"])
+        return str(self._json("DELETE", *within, *target)["result"])
 
     def _record(
         self, episode: EpisodeRef, route: str, body: Mapping[str, Any], event_time: EventTime
     ) -> str:
         path = ("episodes", episode_id(episode), route)
         body = {**body, "event_time": format_time(event_time)}
-        return str(self._transport.json("POST", *path, body=body)["result"])
+        return str(self._json("POST", *path, body=body)["result"])
 
     def _send_bulk(self, problem: str, lines: list[bytes]) -> list[LineResult]:
         """Send one bulk request, and return the results of the lines that the service processed.

@@ -6,11 +6,12 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 
 import belated
 from belated.ledger.ledger import Ledger
 from belated.online.host import Host
-from belated.service.errors import install_error_handlers
+from belated.service.errors import reject_unknown
 from belated.service.limits import Settings
 from belated.service.openapi import complete_openapi
 from belated.service.operations.middleware import RequestMiddleware
@@ -77,9 +78,9 @@ def create_app(
         telemetry={"tracing": False, "metrics": False, "logs": False},  # see `Metrics` instead
         lifespan=lifespan,
         routes=list(routes()),
+        exception_handlers={HTTPException: reject_unknown},
     )
     app.state.belated = state
-    install_error_handlers(app)
     complete_openapi(app)
     app.add_middleware(RequestMiddleware, metrics=state.metrics)
     return app

@@ -110,7 +110,9 @@ class AuthorizedRoute(APIRoute):
         super().__init__(path, endpoint, **options)
         parameters = [*self.dependant.path_params, *self.dependant.query_params]
         if all(parameter.field_info.annotation is str for parameter in parameters):
-            self._handle = self._authorized(self._call_endpoint)
+            self._handle = self._authorized(
+                lambda request: endpoint(**request.path_params, request=request)
+            )
             self.app = self._call_directly
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
@@ -121,18 +123,17 @@ class AuthorizedRoute(APIRoute):
         self, call: Callable[[Request], Coroutine[Any, Any, Response]]
     ) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return a function like `call` that authorizes a request first, and limits its body."""
-        may_have_key = "POST" in (self.methods or ())
 
         async def handle(request: Request) -> Response:
             state = get_state(request)
-            settings = state.settings
-            max_bytes = settings.max_bulk_bytes if self.bulk else settings.max_body_bytes
+            limit = state.settings
+            max_bytes = limit.max_bulk_bytes if self.bulk else limit.max_body_bytes
             try:
                 request.state.caller = await authorize(request, state, self)
                 if request.scope["query_string"]:
                     self._check_query(request)
                 request = limit_body(request, max_bytes)
-                if may_have_key and request.headers.get(HEADER) is not None:
+                if request.method == "POST" and HEADER in request.headers:
                     return await respond_once(request, call)
                 return await call(request)
             except (ApiError, RequestValidationError) as error:
@@ -160,10 +161,6 @@ class AuthorizedRoute(APIRoute):
                     f"{name[:60]!r} is not a query parameter of this route; {expected}.",
                     field=name if name.isidentifier() and len(name) <= 60 else None,
                 )
-
-    async def _call_endpoint(self, request: Request) -> Response:
-        response: Response = await self.endpoint(**request.path_params, request=request)
-        return response
 
     async def _call_directly(self, scope: Scope, receive: Receive, send: Send) -> None:
         response = await self._handle(Request(scope, receive, send))

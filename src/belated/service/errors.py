@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fastapi import FastAPI, Request
+from fastapi import Request
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
@@ -161,18 +161,14 @@ def invalid_value(error: Exception, fields: Collection[str]) -> ApiError:
     return ApiError(422, message, field=found[0] if found and found[1] in fields else None)
 
 
-def install_error_handlers(app: FastAPI) -> None:
-    """Make `app` answer requests of unknown paths and methods with error responses."""
-
-    async def reject(request: Request, error: Exception) -> JSONResponse:
-        assert isinstance(error, HTTPException)
-        if error.status_code == 405:
-            routes = [route for route in app.routes if isinstance(route, Route)]
-            matching = [each for each in routes if each.path_regex.match(request.scope["path"])]
-            methods = {method for each in matching for method in each.methods or ()}
-            headers = {"Allow": ", ".join(sorted(methods))}
-            message = f"Method {request.method} not allowed."
-            return error_response(ApiError(405, message, headers=headers))
-        return error_response(ApiError(error.status_code, "Not found."))
-
-    app.add_exception_handler(HTTPException, reject)
+async def reject_unknown(request: Request, error: Exception) -> JSONResponse:
+    """Return the response to a request of an unknown path or method, for which `error` stands."""
+    assert isinstance(error, HTTPException)
+    if error.status_code == 405:
+        routes = [route for route in request.app.routes if isinstance(route, Route)]
+        matching = [each for each in routes if each.path_regex.match(request.scope["path"])]
+        methods = {method for each in matching for method in each.methods or ()}
+        headers = {"Allow": ", ".join(sorted(methods))}
+        message = f"Method {request.method} not allowed."
+        return error_response(ApiError(405, message, headers=headers))
+    return error_response(ApiError(error.status_code, "Not found."))

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from belated.ledger.events import NewEvent, Outcome
 from belated.ledger.store import OUTAGES
+from belated.service.limits import Settings
 
 Append: TypeAlias = Callable[[Iterable[NewEvent]], list[Outcome]]
 
@@ -39,34 +40,25 @@ class GroupCommit:
         Function that records an iterable of events in one transaction and returns their outcomes.
         The events are taken from the queue when the function begins to iterate. They include events
         that arrived while the function waited, such as for another process that writes.
-    max_batch_events : int
-        Maximum number of events in a transaction. A request with more events gets a transaction of
-        its own.
-    max_queued_events : int
-        Maximum number of events in the queue. `submit` raises BusyError if its events would exceed
-        this number, unless the queue is empty.
+    settings : Settings
+        Limits: `max_batch_events` for a transaction, `max_queued_events` for the queue, and
+        `store_timeout_s` for the time for which `submit` waits for the outcomes.
     wait_s : float
         Maximum time in seconds to wait for more requests before a transaction is begun. It is begun
         at once unless recent transactions contained several requests, and as soon as the queue
         contains about as many requests as these did.
-    timeout_s : float
-        Maximum time in seconds for which `submit` waits for the outcomes; None for no limit.
     """
 
     def __init__(
         self,
         append: Append,
+        settings: Settings,
         *,
-        max_batch_events: int,
-        max_queued_events: int,
         wait_s: float = GROUP_COMMIT_WAIT_S,
-        timeout_s: float | None = None,
     ) -> None:
         self._append = append
-        self._max_batch_events = max_batch_events
-        self._max_queued_events = max_queued_events
+        self._settings = settings
         self._wait_s = wait_s
-        self._timeout_s = timeout_s
         self._jobs: deque[Job] = deque()
         # Numbers of events so far: only the event loop writes the first, and the thread the second.
         self._submitted_events = self._taken_events = 0
@@ -99,7 +91,7 @@ class GroupCommit:
         if self._stopping:
             raise BusyError("The service is stopping.")
         queued = self.queued_events
-        if queued and queued + len(events) > self._max_queued_events:
+        if queued and queued + len(events) > self._settings.max_queued_events:
             raise BusyError(f"The queue is full: {queued} events wait to be recorded.")
         job = Job(events, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
@@ -108,7 +100,7 @@ class GroupCommit:
             self._arrived.set()
         if self._recording is None:
             self._recording = asyncio.create_task(self._record_all())
-        async with asyncio.timeout(self._timeout_s):
+        async with asyncio.timeout(self._settings.store_timeout_s):
             return await job.outcomes
 
     async def _record_all(self) -> None:
@@ -129,10 +121,8 @@ class GroupCommit:
         The jobs are moved when the first event is requested. Jobs whose requests were cancelled or
         timed out are removed from the queue, but not recorded.
         """
-        size = 0
-        while self._jobs and (
-            not batch or size + len(self._jobs[0].events) <= self._max_batch_events
-        ):
+        size, limit = 0, self._settings.max_batch_events
+        while self._jobs and (not batch or size + len(self._jobs[0].events) <= limit):
             job = self._jobs.popleft()
             self._taken_events += len(job.events)
             if not job.outcomes.done():

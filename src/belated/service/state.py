@@ -193,37 +193,34 @@ class AppState:
         """Semaphore that each export holds until it ends."""
         self.defining = asyncio.Lock()
         """Lock held while a problem is defined, so that concurrent definitions exceed no limit."""
-        self.key_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self.key_locks = WeakValueDictionary[str, asyncio.Lock]()
         """Map from each hashed idempotency key to the lock that a request with this key holds."""
         self.metrics = Metrics(host)
         self.reads = OutageLog("read", self.metrics.count_store_error)
         self.writes = OutageLog("write", self.metrics.count_store_error)
         host.outages.on_error = self.metrics.count_store_error
-        self.group_commit = GroupCommit(
-            self._append,
-            max_batch_events=settings.max_batch_events,
-            max_queued_events=settings.max_queued_events,
-            timeout_s=settings.store_timeout_s,
+        self.group_commit = GroupCommit(self._append, settings)
+        self.metrics.watch(
+            "queue_events",
+            "Events that wait to be recorded.",
+            lambda: self.group_commit.queued_events,
         )
-        self.metrics.watch("queue_events", lambda: self.group_commit.queued_events)
-        self.metrics.watch("store_connections", lambda: ledger.store.used_connections)
+        self.metrics.watch(
+            "store_connections",
+            "Connections to the store that are in use.",
+            lambda: ledger.store.used_connections,
+        )
         self.rate_limiter = RateLimiter(settings.max_requests_per_s)
         self._token_uses: dict[str, int] = {}  # last recorded time of use
-        self.write_outages: SingleFlightCache[None, str] = SingleFlightCache(
-            ttl_s=settings.write_probe_ttl_s
-        )
-        self._tokens: SingleFlightCache[None, dict[str, Token]] = SingleFlightCache(
-            ttl_s=settings.token_ttl_s
-        )
+        self.write_outages = SingleFlightCache[None, str](ttl_s=settings.write_probe_ttl_s)
+        self._tokens = SingleFlightCache[None, dict[str, Token]](ttl_s=settings.token_ttl_s)
         self._serving = Serving(ledger)
-        self._served: SingleFlightCache[int, ServedPolicy] = SingleFlightCache(
-            ttl_s=settings.served_version_ttl_s
-        )
-        self._problems: SingleFlightCache[str, Problem] = SingleFlightCache()
-        self._episodes: SingleFlightCache[str, EpisodeOrigin] = SingleFlightCache(
-            max_size=MAX_CACHED_EPISODES
-        )
-        self._documents: SingleFlightCache[tuple[int, int], PolicyDocument] = SingleFlightCache(
+        self._served = SingleFlightCache[int, ServedPolicy](ttl_s=settings.served_version_ttl_s)
+        self._problems = SingleFlightCache[str, Problem]()
+        self._episodes: OrderedDict[str, EpisodeOrigin] = OrderedDict()
+        self._wanted_episodes: list[str] = []  # ids that the next query for episodes looks up
+        self._one_episode_query = asyncio.Lock()
+        self._documents = SingleFlightCache[tuple[int, int], PolicyDocument](
             max_size=MAX_CACHED_DOCUMENTS
         )
 
@@ -267,17 +264,32 @@ class AppState:
         run = self.query_threads.run
         return self._problems.get(name, lambda: run(self.ledger.problem, name))
 
-    def episode(self, id: str) -> Coroutine[Any, Any, EpisodeOrigin | None]:
-        """Return the problem and version of the episode `id`, or None for an unknown episode."""
-        return self._episodes.get(id, lambda: self.query_threads.run(self._read_episode, id))
+    async def episode(self, id: str) -> EpisodeOrigin | None:
+        """Return the problem and version of the episode `id`, or None for an unknown episode.
 
-    def _read_episode(self, id: str) -> EpisodeOrigin | None:
-        record = self.ledger.episode(id)
-        return None if record is None else EpisodeOrigin(record.problem, record.version)
+        All episodes that are requested until the preceding query ends are read by one query.
+        """
+        known = self._episodes.get(id)
+        if known is not None:
+            return known
+        self._wanted_episodes.append(id)
+        if len(self._wanted_episodes) == 1:
+            self._episode_query = asyncio.create_task(self._read_episodes())
+        # The query is shared: cancelling one caller must not cancel it for the others.
+        return (await asyncio.shield(self._episode_query)).get(id)
 
-    def add_episode(self, record: EpisodeRecord) -> None:
-        """Add the episode in `record`, which has just been recorded in the ledger, to the cache."""
-        self._episodes.put(record.id, EpisodeOrigin(record.problem, record.version))
+    async def _read_episodes(self) -> dict[str, EpisodeOrigin]:
+        async with self._one_episode_query:
+            wanted, self._wanted_episodes = self._wanted_episodes, []
+            found = await self.query_threads.run(self.ledger.episodes, wanted)
+        return {id: self.add_episode(record) for id, record in found.items()}
+
+    def add_episode(self, record: EpisodeRecord) -> EpisodeOrigin:
+        """Add the episode in `record` to the cache; return its problem and version."""
+        origin = self._episodes[record.id] = EpisodeOrigin(record.problem, record.version)
+        if len(self._episodes) > MAX_CACHED_EPISODES:
+            self._episodes.popitem(last=False)
+        return origin
 
     async def served(self, problem: Problem) -> ServedPolicy:
         """Return the served version of `problem`, as cached, and its policy.

@@ -88,50 +88,30 @@ def verify_ledger(ledger: ExistingLedger, *, problem: int | None) -> Verificatio
     """Verify `ledger`, or only the problem with the id `problem`, and return the result.
 
     The stored results of each problem are recomputed from its events and compared. If `problem` is
-    None, all problems and the ledger as a whole are verified.
+    None, all problems and the ledger as a whole are verified. A problem whose events cannot be read
+    has a fault that states this. Database errors are raised.
     """
     passes = 3 if problem is None else 2
     total = passes * ledger.count_rows(schema.events, problem)
     with Progress("Verifying", total=total, unit="rows") as ledger.progress:
         faults = ledger.faults() if problem is None else check_tables(ledger.store, problem)
         digest = ledger.digest(problem)
-        verdicts = [
-            verify_problem(ledger, id, name)
-            for id, name in ledger.names().items()
-            if problem in (None, id)
-        ]
-    for verdict in verdicts:
-        verdict.faults = [fault for fault in verdict.faults if fault not in faults]
+        verdicts = []
+        for id, name in ledger.names().items():
+            if problem not in (None, id):
+                continue
+            try:
+                found = ledger.problem(id)
+                missing = ["The event that defines the problem is missing."]
+                verdict = verify(ledger, found) if found else Verdict(name, faults=missing)
+            except SQLAlchemyError:
+                raise
+            except Exception as error:
+                fault = f"Events cannot be read: {type(error).__name__}: {error}"
+                verdict = Verdict(name, faults=[fault])
+            verdict.faults = [fault for fault in verdict.faults if fault not in faults]
+            verdicts.append(verdict)
     return Verification(digest, faults, verdicts)
-
-
-def verify_problem(ledger: ExistingLedger, id: int, name: str) -> Verdict:
-    """Verify one problem.
-
-    If the events of the problem cannot be read, the verdict has a fault that states this. Database
-    errors are raised.
-
-    Parameters
-    ----------
-    ledger : ExistingLedger
-        Ledger with the problem.
-    id, name : int, str
-        Id and name of the problem.
-
-    Returns
-    -------
-    Verdict
-        Verdict with the faults of the problem.
-    """
-    try:
-        problem = ledger.problem(id)
-        if problem is None:
-            return Verdict(name, faults=["The event that defines the problem is missing."])
-        return verify(ledger, problem)
-    except SQLAlchemyError:
-        raise
-    except Exception as error:
-        return Verdict(name, faults=[f"Events cannot be read: {type(error).__name__}: {error}"])
 
 
 class LedgerCopy(NamedTuple):

@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, get_origin
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeVar, get_origin
 
 import typer
 
@@ -30,6 +31,8 @@ BaseOptions = dict[str, Any]
 
 Count = Annotated[int, typer.Option(min=1)]
 OptionalCount = Annotated[int | None, typer.Option(min=1)]
+OptionalFile = Annotated[Path | None, typer.Option(dir_okay=False)]
+Device = Literal["cpu", "gpu"]
 JsonOption = Annotated[bool, typer.Option("--json")]
 
 

@@ -1,1 +1,1 @@
-"""Parts of the service for its operators: readiness, log, request ids, limits on connections."""
+"""Parts of the service for its operators: log, metrics, request ids, limits on connections."""

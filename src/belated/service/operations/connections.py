@@ -96,14 +96,17 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Parse `data`, and refuse a request whose head is larger than `max_head_bytes`."""
-        if self._timer is None and self._in_head and len(data) < self.limits.max_head_bytes:
-            # Fast path: nothing is incomplete before `data`, and usually nothing after it.
-            self._head_bytes = len(data)
-            HttpToolsProtocol.data_received(self, data)
-            if self._head_bytes == 0:
-                return
-        else:
-            self._parse_within_limit(data)
+        limit = self.limits.max_head_bytes
+        while data and not self.transport.is_closing():
+            # in parts, so that no more than `limit` bytes of a head are parsed
+            room = limit - self._head_bytes if self._in_head else len(data)
+            part, data = data[:room], data[room:]
+            self._head_bytes += len(part)
+            super().data_received(part)
+            if not self._in_head:
+                self._head_bytes = 0
+            elif self._head_bytes >= limit:
+                self._refuse("max_head_bytes", 431, f"Head of a request larger than {limit} bytes.")
         if self._in_body:
             self._head_bytes = 0
             self._changed_at = self.loop.time()
@@ -114,22 +117,6 @@ class LimitedProtocol(HttpToolsProtocol):
             self._start_timer(self.limits.head_timeout_s)
         elif self._timer is not None:
             self._stop_timer()
-
-    def _parse_within_limit(self, data: bytes) -> None:
-        """Parse `data` in parts, so that no more than `max_head_bytes` of a head are parsed.
-
-        A request with a larger head is refused.
-        """
-        limit = self.limits.max_head_bytes
-        while data and not self.transport.is_closing():
-            room = limit - self._head_bytes if self._in_head else len(data)
-            part, data = data[:room], data[room:]
-            self._head_bytes += len(part)
-            super().data_received(part)
-            if not self._in_head:
-                self._head_bytes = 0
-            elif self._head_bytes >= limit:
-                self._refuse("max_head_bytes", 431, f"Head of a request larger than {limit} bytes.")
 
     def on_headers_complete(self) -> None:
         """Start a request, or answer it with a 503 if there are too many requests in progress."""

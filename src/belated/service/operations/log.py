@@ -2,6 +2,7 @@
 
 import json
 import logging
+import math
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -73,20 +74,19 @@ class LimitLog:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._logged_at: dict[str, float] = {}
-        self._unlogged: dict[str, int] = {}
+        self._logged: dict[str, tuple[float, int]] = {}  # last line, and hits since then
 
     def hit(self, limit: str, message: str) -> None:
         """Log `message`, unless this `limit` was logged less than `LOG_INTERVAL_S` ago.
 
         The next line about this limit says how often it was exceeded without being logged.
         """
-        now, since = self._clock(), self._logged_at.get(limit)
-        if since is not None and now - since < LOG_INTERVAL_S:
-            self._unlogged[limit] = self._unlogged.get(limit, 0) + 1
+        now = self._clock()
+        since, unlogged = self._logged.get(limit, (-math.inf, 0))
+        if now - since < LOG_INTERVAL_S:
+            self._logged[limit] = since, unlogged + 1
             return
-        self._logged_at[limit] = now
-        unlogged = self._unlogged.pop(limit, 0)
+        self._logged[limit] = now, 0
         extra = {"event": "limit", "limit": limit, "unlogged": unlogged}
         suffix = f" ({unlogged} more times since the last line)" if unlogged else ""
         LOG.warning("Limit hit: %s%s", message, suffix, extra=extra)

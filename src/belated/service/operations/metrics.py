@@ -11,21 +11,17 @@ from belated.online.host import Host
 from belated.online.learner_cache import Summary
 from belated.online.status import Failure
 
-M = TypeVar("M", Counter, Gauge, Histogram)
+M = TypeVar("M", Counter, Histogram)
 
 LATENCY_BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 BATCH_BUCKETS_EVENTS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-WATCHED: Final = {
-    "plans": "1 if this process holds the planner lock.",
-    "queue_events": "Events that wait to be recorded.",
-    "oldest_unfolded_event_age_seconds": "Age of the oldest event that is not yet folded; "
-    "NaN if another process plans, and until all problems are folded after a start.",
-    "seconds_since_last_fold": "Time since all new events were folded; "
-    "NaN if another process plans.",
-    "connections": "Open HTTP connections.",
-    "store_connections": "Connections to the store that are in use.",
+PROBLEM_GAUGES: Final = {
+    "missing": "Episodes in flight.",
+    "lost": "Lost episodes.",
+    "psi": "Bound on episodes in flight.",
+    "mean_delay": "Observed mean delay, in episodes; too low while episodes are in flight.",
 }
-"""Map from the name of each metric that `Metrics.watch` sets to its description."""
+"""Map from the fields of a `Summary` to the descriptions of the metrics of each problem."""
 
 
 class Metrics:
@@ -53,12 +49,18 @@ class Metrics:
         self._store_errors = create(
             Counter, "store_errors", "Errors of the store.", "operation", "reason"
         )
-        self._watched = {
-            name: create(Gauge, name, description) for name, description in WATCHED.items()
-        }
-        self.watch("plans", lambda: host.plans)
-        self.watch("oldest_unfolded_event_age_seconds", lambda: host.oldest_unfolded_age_s)
-        self.watch("seconds_since_last_fold", lambda: host.seconds_since_fold)
+        self.watch("plans", "1 if this process holds the planner lock.", lambda: host.plans)
+        self.watch(
+            "oldest_unfolded_event_age_seconds",
+            "Age of the oldest event that is not yet folded; NaN if another process plans, and "
+            "until all problems are folded after a start.",
+            lambda: host.oldest_unfolded_age_s,
+        )
+        self.watch(
+            "seconds_since_last_fold",
+            "Time since all new events were folded; NaN if another process plans.",
+            lambda: host.seconds_since_fold,
+        )
         ProcessCollector(registry=registry)
         registry.register(ProblemCollector(host))
 
@@ -66,12 +68,9 @@ class Metrics:
         """Count an error of the store: the `operation` that failed, and the `reason` in words."""
         self._store_errors.labels(operation, reason).inc()
 
-    def watch(self, name: str, value: Callable[[], float]) -> None:
-        """Report the result of `value()` as the metric `name`, which must be a key of `WATCHED`.
-
-        The function is called whenever the metrics are read.
-        """
-        self._watched[name].set_function(value)
+    def watch(self, name: str, description: str, value: Callable[[], float]) -> None:
+        """Add the metric `name`, whose value is the result of `value()` when metrics are read."""
+        Gauge(f"belated_{name}", description, registry=self.registry).set_function(value)
 
 
 class ProblemCollector(Collector):
@@ -83,24 +82,14 @@ class ProblemCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the gauges, each with one value for each problem."""
         problems = self._host.summaries
-        known = [(name, found) for name, found in problems if isinstance(found, Summary)]
-        yield _gauge("missing_episodes", "Episodes in flight.", [(n, s.missing) for n, s in known])
-        yield _gauge("lost_episodes", "Lost episodes.", [(n, s.lost) for n, s in known])
-        yield _gauge("psi_episodes", "Bound on episodes in flight.", [(n, s.psi) for n, s in known])
-        yield _gauge(
-            "mean_delay_episodes",
-            "Observed mean delay, in episodes; too low while episodes are in flight.",
-            [(n, s.mean_delay) for n, s in known],
-        )
-        yield _gauge(
-            "failed",
-            "1 if the problem cannot be folded.",
-            [(name, isinstance(found, Failure)) for name, found in problems],
-        )
-
-
-def _gauge(name: str, description: str, values: list[tuple[str, float]]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(f"belated_{name}", description, labels=["problem"])
-    for problem, value in values:
-        family.add_metric([problem], value)
-    return family
+        for field, description in PROBLEM_GAUGES.items():
+            gauge = GaugeMetricFamily(f"belated_{field}_episodes", description, labels=["problem"])
+            for name, found in problems:
+                if isinstance(found, Summary):
+                    gauge.add_metric([name], getattr(found, field))
+            yield gauge
+        failed = "1 if the problem cannot be folded."
+        gauge = GaugeMetricFamily("belated_failed", failed, labels=["problem"])
+        for name, found in problems:
+            gauge.add_metric([name], isinstance(found, Failure))
+        yield gauge

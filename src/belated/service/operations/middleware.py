@@ -8,7 +8,6 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import Iterable
 from contextvars import ContextVar
 from typing import Final
 
@@ -61,7 +60,11 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        id, status, started = self._find_id(scope["headers"]), 500, time.perf_counter()
+        status, started = 500, time.perf_counter()
+        id = dict(scope["headers"]).get(ID_HEADER, b"")
+        if VALID_ID.fullmatch(id) is None:
+            self._id_number += 1
+            id = b"%s-%d" % (self._id_prefix, self._id_number)
         _REQUEST_ID.set(id)
 
         async def send_with_headers(message: Message) -> None:
@@ -81,14 +84,6 @@ class RequestMiddleware:
             route = getattr(scope.get("route"), "path_format", "other")
             method = scope["method"] if route != "other" else "other"
             self._count(method, route, status, time.perf_counter() - started)
-
-    def _find_id(self, headers: Iterable[tuple[bytes, bytes]]) -> bytes:
-        """Return the id in the header X-Request-ID if it is valid, otherwise a new one."""
-        id = dict(headers).get(ID_HEADER)
-        if id is not None and VALID_ID.fullmatch(id) is not None:
-            return id
-        self._id_number += 1
-        return b"%s-%d" % (self._id_prefix, self._id_number)
 
     def _count(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count and log a request that was answered; `route` is the pattern of its path."""

@@ -193,10 +193,19 @@ class BulkRequest:
         If an error occurs before the end of `stream`, no further lines are recorded. The last
         result then states the error; if there are no results yet, the error is raised.
         """
+        limit = self._state.settings
         try:
             async for raw in self._split(stream):
+                self._lines_read += 1
+                line = self._lines_read
+                if line > limit.max_bulk_lines:
+                    message = f"Too many lines: at most {limit.max_bulk_lines} are allowed."
+                    raise ApiError(413, message)
+                if len(raw) > limit.max_body_bytes:
+                    message = f"at most {limit.max_body_bytes} bytes are allowed."
+                    raise ApiError(413, f"Line {line} too large: {message}")
                 if raw.strip():
-                    self._batch.append(parse_line(self._lines_read, raw))
+                    self._batch.append(parse_line(line, raw))
                 if len(self._batch) >= BATCH_LINES:
                     await self._record()
             await self._record()
@@ -209,26 +218,16 @@ class BulkRequest:
         return self._results
 
     async def _split(self, stream: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-        """Yield the lines of `stream`, and count them. Raises ApiError (413) beyond a limit."""
-        settings, rest = self._state.settings, b""
+        """Yield the lines of `stream`, and the first part of a line that is too long."""
+        max_bytes, rest = self._state.settings.max_body_bytes, b""
         async for chunk in stream:
             *whole, rest = (rest + chunk).split(b"\n")
-            if len(rest) > settings.max_body_bytes:
+            if len(rest) > max_bytes:
                 whole, rest = [*whole, rest], b""
             for raw in whole:
-                yield self._count(raw)
+                yield raw
         if rest:  # otherwise the last line ends with a newline
-            yield self._count(rest)
-
-    def _count(self, raw: bytes) -> bytes:
-        self._lines_read += 1
-        lines, limit = self._lines_read, self._state.settings
-        if lines > limit.max_bulk_lines:
-            raise ApiError(413, f"Too many lines: at most {limit.max_bulk_lines} are allowed.")
-        if len(raw) > limit.max_body_bytes:
-            message = f"Line {lines} too large: at most {limit.max_body_bytes} bytes are allowed."
-            raise ApiError(413, message)
-        return raw
+            yield rest
 
     async def _break_off(self, reason: ApiError) -> None:
         """Add a last result, which states the `reason` why the request ends."""
