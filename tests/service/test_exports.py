@@ -147,6 +147,6 @@ def test_no_file_remains_when_writing_parquet_fails(
         assert list(folder.iterdir()) != []
         raise OSError("No space left on device")
 
-    monkeypatch.setattr("belated.service.export.write_parquet", full)
+    monkeypatch.setattr("belated.ledger.export.write_parquet", full)
     assert site.get("/v1/problems/clinic/events.parquet").status_code >= 500
     assert list(folder.iterdir()) == []

@@ -71,7 +71,10 @@ def predecessors(world: MDP) -> Predecessors:
 
 @inlined
 def q_value(model: Model, v_next: Floats, h: int, s: int, a: int) -> float:
-    """Return Q_h(s, a) = R_h(s, a) + <P_h(. | s, a), V_{h+1}>, where V_{h+1} is `v_next`."""
+    """Return Q_h(s, a) = R_h(s, a) + <P_h(. | s, a), V_{h+1}>, where V_{h+1} is `v_next`.
+
+    R and P are those of `model`; `h`, `s` and `a` are the step, the state and the action.
+    """
     row = row_of(model.ptr, model.rewards, h, s, a)
     total = 0.0
     for j in range(model.ptr[row], model.ptr[row + 1]):
@@ -81,7 +84,10 @@ def q_value(model: Model, v_next: Floats, h: int, s: int, a: int) -> float:
 
 @inlined
 def cell_value(model: Model, policy: PolicyArrays, v_next: Floats, h: int, s: int) -> float:
-    """Return the value V_h(s) of a `policy`, where V_{h+1} is `v_next`."""
+    """Return the value V_h(s) of a `policy` in `model`, where V_{h+1} is `v_next`.
+
+    `h` and `s` are the step and the state.
+    """
     explore, epsilon, greedy = policy.explore, policy.epsilon, policy.actions[h, s]
     if explore.size > 0:
         total = 0.0
@@ -104,7 +110,7 @@ def cell_value(model: Model, policy: PolicyArrays, v_next: Floats, h: int, s: in
 
 @kernel
 def evaluate(model: Model, policy: PolicyArrays, v: Floats) -> None:
-    """Fill `v`, shape (H + 1, S), with the values of a `policy`."""
+    """Fill `v`, shape (H + 1, S), with the values of a `policy` in `model`."""
     H, S = policy.actions.shape
     v[H] = 0.0
     for h in range(H - 1, -1, -1):
@@ -114,10 +120,10 @@ def evaluate(model: Model, policy: PolicyArrays, v: Floats) -> None:
 
 @inlined
 def may_play(policy: PolicyArrays, h: int, s: int, a: int) -> bool:
-    """Return False only if an action certainly has probability 0 under `policy`.
+    """Return False only if action `a` certainly has probability 0 in state `s` at step `h`.
 
-    True may be returned for an action with probability 0 as well; this costs time, but does not
-    change values.
+    True may be returned for an action that has probability 0 under `policy` as well; this costs
+    time, but does not change values.
     """
     if policy.actions[h, s] == a or policy.epsilon > 0.0:
         return True
@@ -181,7 +187,7 @@ def reevaluate(
 
 @kernel
 def evaluate_stochastic(model: Model, weights: Floats, v: Floats) -> None:
-    """Fill `v`, shape (H + 1, S), with the values of a stochastic policy.
+    """Fill `v`, shape (H + 1, S), with the values of a stochastic policy in `model`.
 
     `weights[h, s, a]` is the probability of action a in state s at step h.
     """
@@ -197,7 +203,7 @@ def evaluate_stochastic(model: Model, weights: Floats, v: Floats) -> None:
 
 @kernel
 def maximise(model: Model, allowed: Bools, v: Floats) -> None:
-    """Fill `v`, shape (H + 1, S), with the optimal values V*, the maxima over allowed actions.
+    """Fill `v`, shape (H + 1, S), with V* of `model`, the maxima over allowed actions.
 
     `allowed` is a mask of shape (H, S, A), or `NO_MASK`.
     """

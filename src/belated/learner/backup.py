@@ -148,7 +148,7 @@ def as_backup(function: Backup | Function) -> Backup:
 
 
 def is_built_in(part: Any) -> bool:
-    """Return whether the function of a `Backup` or a `Trigger` is one of this package.
+    """Return whether the function of `part`, a `Backup` or a `Trigger`, is one of this package.
 
     Its two forms, compiled and plain Python, give the same bits.
     """

@@ -421,6 +421,9 @@ def with_room_for(state: LearnerState, steps: int) -> LearnerState:
 
 @inlined
 def row_of(config: Config, counts: Counts, h: int, s: int, a: int) -> int:
-    """Return the row of the `counts` for action `a` in state `s` at step `h`."""
+    """Return the row of the `counts` for action `a` in state `s` at step `h`.
+
+    `config` is the configuration of the learner.
+    """
     stage = 0 if counts.visits.shape[0] == 1 else h
     return int((stage * counts.visits.shape[1] + s) * config.actions + a)

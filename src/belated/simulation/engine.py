@@ -228,9 +228,9 @@ def push(queue: CompiledQueue, number: int, arrival: int) -> int:
 
 @inlined
 def pop(queue: CompiledQueue, arrival: int) -> int:
-    """Remove the first feedback with this `arrival`, of which there is some; return its slot.
+    """Remove the first feedback with this `arrival` from `queue`, and return its slot.
 
-    The slot keeps the feedback until the next `push`.
+    There must be some. The slot keeps the feedback until the next `push`.
     """
     slot = queue.first[arrival]
     queue.first[arrival] = queue.after[slot]
@@ -309,7 +309,8 @@ def send(
 def receive(loops: Loops, pointer: LearnerRecord, config: Config, run: RunState, k: int) -> None:
     """Move the first feedback that is usable from the start of episode `k` on to the learner.
 
-    `pointer` is that of the record of the learner, and `config` its configuration. There must be
+    `loops` are the functions of the base, `pointer` is that of the record of the learner, and
+    `config` its configuration. There must be
     such feedback in the queue of `run`, and the learner must have free capacity for it.
     """
     queue, learner = run.queue, run.learner

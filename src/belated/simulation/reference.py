@@ -40,8 +40,9 @@ def run_reference(
 ) -> Run:
     """Simulate one run with the reference loop.
 
-    The parameters are those of `belated.simulation.compiled_run.run_compiled`; `on_progress` is
-    called with the argument 1 after each episode.
+    The parameters `simulation`, `problem`, `delays` and `on_checkpoint` are those of
+    `belated.simulation.compiled_run.run_compiled`; `on_progress` is called with the argument 1
+    after each episode.
     """
     world, at = simulation.world, simulation.checkpoints()
     selector, everywhere = simulation.law.selector(world.shape), simulation.optimism == "everywhere"

@@ -188,7 +188,7 @@ def export_events(ledger: ExistingLedger, path: Path, *, problem: int | None, pa
     int
         Number of events written.
     """
-    from belated.service.export import COLUMNS, event_line, write_parquet
+    from belated.ledger.export import COLUMNS, event_line, write_parquet
 
     names = ledger.names()
     total = ledger.count_rows(schema.events, problem)

@@ -59,7 +59,10 @@ class Loops(NamedTuple):
 
 @inlined
 def read_stage(config: Config, state: LearnerState, h: int, plan: int) -> Stage:
-    """Return the inputs of a backup at step `h` of a plan that are common to all rows."""
+    """Return the inputs of a backup at step `h` of a plan that are common to all rows.
+
+    `config` and `state` are those of the learner; `plan` is the number of the plan.
+    """
     table, counts = state.table, state.counts
     H = table.actions.shape[0]
     observed = 0
@@ -86,7 +89,7 @@ def read_stage(config: Config, state: LearnerState, h: int, plan: int) -> Stage:
 
 @inlined
 def read_row(config: Config, state: LearnerState, h: int, at: int) -> Row:
-    """Return the row number `at` = s * A + a of step `h`."""
+    """Return the row number `at` = s * A + a of step `h`, from `config` and `state`."""
     counts = state.counts
     first = 0 if counts.visits.shape[0] == 1 else h * state.scratch.out.size
     j = first + at

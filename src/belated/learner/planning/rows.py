@@ -178,7 +178,8 @@ def list_stale(
 def replace_fixed(config: Config, state: LearnerState, h: int, listed: int) -> None:
     """Replace the new values of terminal states and forbidden actions by their fixed values.
 
-    The new values of the first `listed` rows in `scratch.rows` are in `scratch.out`.
+    The new values of the first `listed` rows in `scratch.rows` of `state`, for step `h`, are in
+    `scratch.out`. `config` holds the fixed values.
     """
     for i in range(listed):
         value = config.fixed[h, state.scratch.rows[i]]

@@ -13,9 +13,9 @@ from fastapi.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from belated.ledger.clients import QuarantinedRequest
+from belated.ledger.export import build_parquet, event_line
 from belated.service.auth import Routes
 from belated.service.errors import unavailable
-from belated.service.export import build_parquet, event_line
 from belated.service.openapi import NDJSON, ndjson_response
 from belated.service.responses import LedgerEvent, RejectedRequest
 from belated.service.schemas import MAX_INT32, ProblemName
