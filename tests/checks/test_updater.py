@@ -70,14 +70,6 @@ class Alternating(Mine):
         return arrival.arrived > 0 and self.calls[0] % 3 != 0
 
 
-class ReadsFirstRow(Mine):
-    """Updater that reads only the first row."""
-
-    def due(self, arrival):
-        first = arrival.rows[0] if arrival.rows.size else 0
-        return bool(arrival.counts[first] > 2 * arrival.epoch_counts[first])
-
-
 class AlwaysPlans(Mine):
     def due(self, arrival):
         return True
@@ -119,11 +111,6 @@ BROKEN = [
         "is_pure",
         Alternating(),
         "returns a different value for the same arrival when it is called again",
-    ),
-    (
-        "ignores_row_order",
-        ReadsFirstRow(),
-        "returns a different value when the same rows are in a different order",
     ),
     ("ignores_empty_arrival", AlwaysPlans(), "plans although nothing has arrived"),
     ("plans_eventually", NeverPlans(), "does not plan after a million arrivals"),

@@ -97,7 +97,7 @@ class NewEvent:
     kind: ClassVar[Kind]
     is_personal: ClassVar[bool] = False
     """Whether the content belongs to a person: it is salted, and redacted by a withdrawal."""
-    event_time: int | None
+    event_time: int | None = None
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():

@@ -426,8 +426,7 @@ def convert_feedback(
             yield arrived
     if columns.form != "path":
         return
-    paid = zip(columns.steps, columns.rewards, strict=True)
-    episode.early_rewards |= {step: reward for step, reward in paid if reward is not None}
+    episode.early_rewards |= columns.known_rewards()
     if path is None or not episode.early_rewards:
         return
     due = np.full(path.steps.size, np.nan)
