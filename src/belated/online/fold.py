@@ -117,7 +117,7 @@ class Fold:
         self.waiting: list[WaitingFeedback] = []
         """Feedback that is queued until the next tick."""
         self._newest = PublishedVersion()
-        self._watch = None if spec.terminal else RepetitionWatch(spec.shape)
+        self._watch = RepetitionWatch(spec.shape)
 
     @property
     def policy(self) -> Policy:
@@ -265,8 +265,6 @@ class Fold:
         last step; see `RepetitionWatch`. Whole episodes in `feedback` are added to those seen
         before. The warning is logged at most once.
         """
-        if self._watch is None:
-            return
         spec, horizon = self.spec, self.spec.horizon
         whole = [
             item
@@ -281,8 +279,6 @@ class Fold:
                 spec.name,
                 ", ".join(spec.states[state] for state in self._watch.suspects),
             )
-        if self._watch.is_over:
-            self._watch = None
 
     def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
         """Move the episodes whose feedback became complete with `batch` to the history."""
@@ -371,7 +367,7 @@ class Fold:
             )
             self.lost[id] = opened
         self._newest = PublishedVersion(*state.get("newest", ()))
-        self._watch = None if spec.terminal else RepetitionWatch(spec.shape)
+        self._watch = RepetitionWatch(spec.shape)
         return self
 
     @property
