@@ -205,13 +205,6 @@ class Exclusions:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._withdrawn: set[str] = set()
         self._corrected: dict[str, int] = {}
-        self.add(events)
-
-    def add(self, events: Iterable[Event]) -> None:
-        """Add the events to skip because of the corrections and withdrawals among `events`.
-
-        `events` must be in order of their sequence numbers.
-        """
         for event in events:
             if event.kind == "withdrawn":
                 self._withdrawn.update(event.body["episodes"])
