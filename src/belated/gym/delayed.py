@@ -6,6 +6,7 @@ from typing import Any, SupportsFloat
 import gymnasium
 import numpy as np
 from gymnasium.spaces import Discrete
+from gymnasium.utils import RecordConstructorArgs
 
 from belated.check import check_integer
 from belated.delays.laws import NEVER, Law, check_law
@@ -19,7 +20,7 @@ from belated.reward_map import Affine
 Info = dict[str, Any]
 
 
-class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any]):
+class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     """Gymnasium wrapper that returns the record of an episode in the `info` of a later `reset`.
 
     Episodes are numbered from 1. The record of episode i with delay tau is in the list
@@ -97,6 +98,15 @@ class DelayedFeedback(gymnasium.Wrapper[Any, Any, Any, Any]):
         delay = check_law("delay", delay)
         if not isinstance(reward_map, Affine):
             raise TypeError(f"reward_map must be an Affine map, got {reward_map!r}.")
+        RecordConstructorArgs.__init__(
+            self,
+            delay=delay,
+            seed=seed,
+            horizon=horizon,
+            reward_map=reward_map,
+            end_state=end_state,
+            terminal=terminal,
+        )
         super().__init__(env)
         states, actions = _check_discrete("observation", env), _check_discrete("action", env)
         self._delay = delay
