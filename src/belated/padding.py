@@ -73,19 +73,19 @@ class RepetitionWatch:
     Parameters
     ----------
     shape : Shape
-        Size of a problem without terminal states.
+        Size of a problem; episodes are watched only if it has no terminal states.
     """
 
     def __init__(self, shape: Shape) -> None:
+        self._is_over = bool(shape.terminal)
         self._active = np.zeros(shape.states, np.bool_)  # left, or with a reward
         self._ends = np.zeros(shape.states, np.int64)  # episodes that stayed there at the end
         self._episodes = 0
-        self._warned = False
 
     def see(self, feedback: "Sequence[Feedback]", known: NDArray[np.float64] | None) -> bool:
         """Record whole episodes and return whether to warn that episodes seem to be padded.
 
-        Call this method only while `is_over` is False.
+        The answer is True once at most, and False after `WATCH_TO_EPISODES` episodes.
 
         Parameters
         ----------
@@ -101,6 +101,8 @@ class RepetitionWatch:
             padded: they stay to the end in a state that no episode leaves and that never gives a
             reward above 0.
         """
+        if self._is_over:
+            return False
         for item in feedback:
             rewards = (
                 item.rewards if known is None else known[item.steps, item.states, item.actions]
@@ -113,16 +115,9 @@ class RepetitionWatch:
                 self._ends[item.states[-1]] += 1
         self._episodes += len(feedback)
         padded = int(self._ends[~self._active].sum())
-        self._warned = self._episodes >= WATCH_FROM_EPISODES and 2 * padded >= self._episodes
-        return self._warned
-
-    @property
-    def is_over(self) -> bool:
-        """Whether recording is over: `see` has returned True, or has recorded enough episodes.
-
-        `WATCH_TO_EPISODES` episodes are enough.
-        """
-        return self._warned or self._episodes >= WATCH_TO_EPISODES
+        warns = self._episodes >= WATCH_FROM_EPISODES and 2 * padded >= self._episodes
+        self._is_over = warns or self._episodes >= WATCH_TO_EPISODES
+        return warns
 
     @property
     def suspects(self) -> list[int]:

@@ -74,13 +74,6 @@ class Seedless(Law):
         return super().draw(seed=0, episodes=episodes, first=first, step=step)
 
 
-class Weekly(Law):
-    """Law that depends on the calendar and does not declare it."""
-
-    def draw(self, *, seed, episodes, first=1, step=0):
-        return 1 + -np.arange(first, first + episodes) % 6
-
-
 class Shifted(Law):
     """Law whose delays are one longer than its quantiles."""
 
@@ -118,11 +111,6 @@ BROKEN = [
     ),
     ("matches_mean", die(mean=4.0), "has mean 4.0, but 20000 delays have mean 3.49"),
     ("matches_mean", die(mean=math.inf), "has an infinite mean, but its longest delay is 6.0"),
-    (
-        "depends_on_calendar_only_if_declared",
-        Weekly("die", 3.5, dice),
-        r"gives one in 3 episodes another distribution: a share of .* must set stationary=False",
-    ),
     (
         "is_reproducible",
         die(inverse=by_rank),

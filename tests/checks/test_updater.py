@@ -3,13 +3,12 @@
 import math
 from typing import Any
 
-import numpy as np
 import pytest
 
 import belated as bl
 from belated.checks import check_updater, updater_checks
 from belated.checks.updater import CHECKS
-from belated.learner.updaters import UPDATERS, Explorer
+from belated.learner.updaters import UPDATERS
 
 BUILT_IN = {
     "active": bl.Active(),
@@ -70,14 +69,6 @@ class Alternating(Mine):
         return arrival.arrived > 0 and self.calls[0] % 3 != 0
 
 
-class ReadsFirstRow(Mine):
-    """Updater that reads only the first row."""
-
-    def due(self, arrival):
-        first = arrival.rows[0] if arrival.rows.size else 0
-        return bool(arrival.counts[first] > 2 * arrival.epoch_counts[first])
-
-
 class AlwaysPlans(Mine):
     def due(self, arrival):
         return True
@@ -93,26 +84,6 @@ class NanAlpha(Mine):
         return math.nan
 
 
-class Memory(Explorer):
-    """Explorer of triples that were visited an odd number of times."""
-
-    def __init__(self, shape):
-        self.seen = np.zeros(shape.table, bool)
-
-    def see(self, step, state, action):
-        self.seen[step, state, action] ^= True
-
-    def marks(self):
-        return self.seen.copy()
-
-
-class StatefulExplorer(Mine):
-    """Updater whose explorer has state outside the snapshot."""
-
-    def explorer(self, shape):
-        return Memory(shape)
-
-
 BROKEN = [
     ("returns_bool", ReturnsNumber(), r"due returns -?\d+; it must return True or False"),
     (
@@ -120,15 +91,9 @@ BROKEN = [
         Alternating(),
         "returns a different value for the same arrival when it is called again",
     ),
-    (
-        "ignores_row_order",
-        ReadsFirstRow(),
-        "returns a different value when the same rows are in a different order",
-    ),
     ("ignores_empty_arrival", AlwaysPlans(), "plans although nothing has arrived"),
     ("plans_eventually", NeverPlans(), "does not plan after a million arrivals"),
     ("has_valid_alpha", NanAlpha(), "returns nan; it must return a number, or inf"),
-    ("survives_snapshot", StatefulExplorer(), "a part must not keep state of its own"),
     ("engines_agree", Alternating(), "gives a different .* equal to the bit"),
 ]
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 from belated.cli import demo as command
 from belated.cli.main import app
 from belated.client import Client
-from belated.demo.schedule import FeedbackSchedule
+from belated.demo.simulation import FeedbackSchedule
 from belated.ledger import Ledger, Part, ProblemSpec
 from service.site import wait_until
 

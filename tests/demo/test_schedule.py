@@ -5,7 +5,7 @@ import math
 import pytest
 
 from belated.demo.clinic import VISITS
-from belated.demo.schedule import REPEAT_PROBABILITY, SPLIT_PROBABILITY, FeedbackSchedule
+from belated.demo.simulation import REPEAT_PROBABILITY, SPLIT_PROBABILITY, FeedbackSchedule
 
 PATIENTS = range(1, 3001)
 

@@ -9,8 +9,7 @@ import pytest
 
 from belated.client import Client, OpenEpisode, ServiceError
 from belated.demo.clinic import VISITS
-from belated.demo.schedule import FeedbackSchedule
-from belated.demo.simulation import ClinicSimulation
+from belated.demo.simulation import ClinicSimulation, FeedbackSchedule
 from belated.demo.status import DemoStatistics
 from demo.policies import constant_policy
 

@@ -3,7 +3,7 @@
 import math
 import pickle
 from collections.abc import Collection
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -16,11 +16,6 @@ DRAWS: Final = 20_000
 """Number of delays drawn for the comparison with the quantiles and the mean."""
 PROBABILITIES: Final = (0.0, 0.01, 0.1, 0.25, 0.5, 0.75, 0.9, 0.99, 1.0)
 """Probabilities at which quantiles are compared with drawn delays."""
-QUARTILES: Final = (0.25, 0.5, 0.75)
-"""Probabilities of the quantiles q in the check of dependence on the calendar, which compares how
-often delays are at most q in different groups of episodes."""
-PERIODS: Final = (2, 3, 4, 5, 6, 7, 10, 12, 24, 30, 52)
-"""Periods in episodes, such as 7 for weeks, that the check of dependence on the calendar tries."""
 SHARE_TOLERANCE: Final = 0.02
 """Largest accepted difference between a probability and the relative frequency in DRAWS delays. It
 is more than five standard deviations of the relative frequency."""
@@ -54,7 +49,7 @@ def law_checks(law: Law, *, without: Collection[str] = ()) -> list[Check]:
     --------
     >>> from belated.delays import geometric
     >>> [check.name for check in law_checks(geometric(100), without=["matches_mean"])][:3]
-    ['draws_whole_numbers', 'matches_quantiles', 'depends_on_calendar_only_if_declared']
+    ['draws_whole_numbers', 'matches_quantiles', 'is_reproducible']
     """
     if not isinstance(law, Law):
         raise TypeError(f"law must be a law of belated.delays, got {law!r}.")
@@ -154,29 +149,6 @@ def matches_mean(law: Law) -> None:
     )
 
 
-def depends_on_calendar_only_if_declared(law: Law) -> None:
-    """Check that all delays have the same distribution, unless the law depends on the calendar.
-
-    A law declares with `stationary=False` that it depends on the calendar. For each of PERIODS, the
-    episodes are divided into groups by their number modulo the period. For each quartile q of the
-    law, the relative frequency of delays of at most q must be nearly the same in each group as in
-    all episodes.
-    """
-    if not law.stationary:
-        return
-    delays = draw_delays(law)
-    for longest, period in product([law.quantile(p) for p in QUARTILES], PERIODS):
-        short = delays <= longest
-        for phase in range(period):
-            group = short[phase::period]
-            require(
-                abs(group.mean() - short.mean()) <= 5 * 0.5 / math.sqrt(group.size),
-                f"Law {law.name!r} gives one in {period} episodes another distribution: a share of "
-                f"{group.mean():.3f} of their delays is at most {longest}, and {short.mean():.3f} "
-                "of all; a law that depends on the calendar must set stationary=False.",
-            )
-
-
 def is_reproducible(law: Law) -> None:
     """Check that each delay drawn from `law` depends only on the seed and the episode.
 
@@ -225,7 +197,6 @@ CHECKS: Final = by_name(
     draws_whole_numbers,
     matches_quantiles,
     matches_mean,
-    depends_on_calendar_only_if_declared,
     is_reproducible,
     survives_pickling,
 )

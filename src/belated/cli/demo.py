@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import socket
 
     from belated.client import Client
-    from belated.demo.schedule import FeedbackSchedule
+    from belated.demo.simulation import FeedbackSchedule
     from belated.ledger.ledger import Ledger
 
 CHECK_INTERVAL_S: Final = 0.5
@@ -78,7 +78,7 @@ def demo(
         Keep the ledger at this address: sqlite:///demo.db, or postgresql://user@host/database. By
         default it is temporary.
     """
-    from belated.demo.schedule import FeedbackSchedule
+    from belated.demo.simulation import FeedbackSchedule
     from belated.learner.background import compilation_in_background
 
     with usage_errors():

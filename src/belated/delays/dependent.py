@@ -142,8 +142,7 @@ def by_action(laws: Mapping[Any, Law | str], *, step: int = 0) -> Law:
     >>> by_action({0: "constant:5", 1: "never:0.2:geometric:100"}).name
     'by_action:0=constant:5,1=never:0.2:geometric:100'
     """
-    step = check_integer("step", step, 0)
-    return _by_key(BY_ACTION, f"by_action:{step}:" if step else "by_action:", step, laws)
+    return _by_key(BY_ACTION, step, laws)
 
 
 def by_state(step: int, laws: Mapping[Any, Law | str]) -> Law:
@@ -169,8 +168,7 @@ def by_state(step: int, laws: Mapping[Any, Law | str]) -> Law:
     >>> by_state(5, {4: "never:1:constant:0", "else": "geometric:30"}).name
     'by_state:5:4=never:1:constant:0,else=geometric:30'
     """
-    step = check_integer("step", step, 0)
-    return _by_key(BY_STATE, f"by_state:{step}:", step, laws)
+    return _by_key(BY_STATE, step, laws)
 
 
 def by_return(edges: Iterable[float], laws: Iterable[Law | str]) -> Law:
@@ -220,15 +218,13 @@ def by_return(edges: Iterable[float], laws: Iterable[Law | str]) -> Law:
     return DependentLaw(name, groups=tuple(groups), kind=BY_RETURN, keys=keys)
 
 
-def _by_key(kind: int, prefix: str, step: int, laws: Mapping[Any, Law | str]) -> Law:
+def _by_key(kind: int, step: int, laws: Mapping[Any, Law | str]) -> Law:
     """Return the law that is selected by an action or a state.
 
     Parameters
     ----------
     kind : int
         BY_ACTION or BY_STATE.
-    prefix : str
-        Beginning of the name of the law.
     step : int
         Step whose action or state counts, from 0.
     laws : mapping
@@ -238,7 +234,7 @@ def _by_key(kind: int, prefix: str, step: int, laws: Mapping[Any, Law | str]) ->
     -------
     Law
     """
-    what = NAMES[kind]
+    what, step = NAMES[kind], check_integer("step", step, 0)
     if not isinstance(laws, Mapping) or not laws:
         raise ValueError(
             f"laws must have a law for each {what}, such as {{0: 'constant:5', 'else': "
@@ -247,5 +243,6 @@ def _by_key(kind: int, prefix: str, step: int, laws: Mapping[Any, Law | str]) ->
     numbers = sorted(check_integer(f"{what} of laws", key, 0) for key in laws if key != ELSE)
     keys: Sequence[Any] = [*numbers, *([ELSE] if ELSE in laws else [])]
     groups = tuple(check_law(f"law of {what} {key}", laws[key], independent=True) for key in keys)
-    name = prefix + format_entries(map(str, keys), groups)
+    at = f"{step}:" if step or kind == BY_STATE else ""
+    name = f"by_{what}:{at}{format_entries(map(str, keys), groups)}"
     return DependentLaw(name, groups=groups, kind=kind, step=step, keys=tuple(numbers))

@@ -26,10 +26,7 @@ from belated.figures.styles import (
     PALETTE,
     RC_PARAMS,
     LineStyle,
-    add_legend_above,
-    draw_band,
     figure_of,
-    hollow_marker,
     line_styles,
     new_axes,
     save_figure,
@@ -85,6 +82,12 @@ FOOTER_CHAR_SIZE_IN: Final = (0.053, 0.115)
 
 `PANEL_SIZE_IN` and `LEGEND_ENTRY_SIZE_IN` are widths and heights in inches too.
 """
+
+MAX_LEGEND_SHARE: Final = 0.7
+"""Maximum fraction of the height of the axes that is reserved for a legend above the lines."""
+
+LEGEND_MARGIN: Final = 0.06
+"""Distance between the lines and the legend above them, as a fraction of the height of the axes."""
 
 MAX_SVG_POINTS: Final = 80
 """Maximum number of points of a line in an SVG, the first point apart."""
@@ -205,8 +208,15 @@ class PanelFigure:
         """Draw the lines and the published values of `panel` on `axes`."""
         for name, line_style in self.styles.items():
             if name in self.panels[panel]:
-                line = self.panels[panel][name]
-                draw_band(axes, line, line_style, label=name, markers=self.markers)
+                line, colour = self.panels[panel][name], line_style.colour
+                look: dict[str, Any] = {"color": colour, "linestyle": line_style.linestyle}
+                axes.fill_between(
+                    line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0
+                )
+                for edge in (line.low, line.high):
+                    axes.plot(line.x, edge, linewidth=0.5, **look)
+                marker = line_style.marker if self.markers else ""
+                axes.plot(line.x, line.mean, marker=marker, markersize=4, label=name, **look)
             points = self.published.get(panel, {}).get(name, {})
             if points:
                 axes.plot([*points], [*points.values()], **hollow_marker(line_style))
@@ -384,3 +394,31 @@ def thin(line: Band) -> Band:
     step = -(-(line.x.size - 1) // MAX_SVG_POINTS) or 1
     kept = np.append(0, np.arange(line.x.size - 1, 0, -step)[::-1])
     return Band(line.x[kept], line.mean[kept], line.low[kept], line.high[kept])
+
+
+def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
+    """Return the Matplotlib properties of the hollow markers that show published values.
+
+    The markers have the colour and shape of `line_style`.
+    """
+    return {
+        "linestyle": "none",
+        "marker": line_style.marker,
+        "markersize": 7,
+        "markerfacecolor": "none",
+        "markeredgecolor": line_style.colour,
+        "markeredgewidth": 0.8,
+    }
+
+
+def add_legend_above(axes: Axes, *, title: str) -> None:
+    """Add a legend to `axes`, and extend the y axis so that the legend covers no line.
+
+    `title` is the title of the legend.
+    """
+    legend = axes.legend(loc="upper left", title=title, alignment="left")
+    figure_of(axes).draw_without_rendering()
+    share = legend.get_window_extent().height / axes.get_window_extent().height
+    shared = axes.get_shared_y_axes().get_siblings(axes)
+    top = max(each.dataLim.y1 for each in shared)  # their limits may have been set before
+    axes.set_ylim(top=top / (1 - min(share + LEGEND_MARGIN, MAX_LEGEND_SHARE)))

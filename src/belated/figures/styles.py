@@ -9,8 +9,6 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from belated.sweep.bands import Band
-
 PALETTE: Final = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Colours of learners, from the palette of Okabe and Ito for colour-blind readers. The yellow of
 that palette is omitted because it is too pale for a line."""
@@ -85,12 +83,6 @@ LEGEND_CHAR_IN: Final = 0.068
 `LEGEND_HANDLE_IN` is the width of the line and the margins of the legend.
 """
 
-MAX_LEGEND_SHARE: Final = 0.7
-"""Maximum fraction of the height of the axes that is reserved for a legend above the lines."""
-
-LEGEND_MARGIN: Final = 0.06
-"""Distance between the lines and the legend above them, as a fraction of the height of the axes."""
-
 
 @dataclass(frozen=True)
 class LineStyle:
@@ -141,21 +133,6 @@ def two_way_styles(lines: Iterable[tuple[str, str, str]]) -> dict[str, LineStyle
     }
 
 
-def hollow_marker(line_style: LineStyle) -> dict[str, Any]:
-    """Return the Matplotlib properties of the hollow markers that show published values.
-
-    The markers have the colour and shape of `line_style`.
-    """
-    return {
-        "linestyle": "none",
-        "marker": line_style.marker,
-        "markersize": 7,
-        "markerfacecolor": "none",
-        "markeredgecolor": line_style.colour,
-        "markeredgewidth": 0.8,
-    }
-
-
 def figure_of(axes: Axes) -> Figure:
     """Return the whole figure that contains `axes`, even if the axes are part of a subfigure."""
     figure = axes.figure
@@ -174,52 +151,6 @@ def new_axes(labels: Collection[str] = ()) -> Axes:
         width += LEGEND_HANDLE_IN + LEGEND_CHAR_IN * max(map(len, labels))
     size = max(width, MIN_WIDTH_IN), height
     return pyplot.figure(figsize=size, layout="constrained").add_subplot()
-
-
-def add_legend_above(axes: Axes, *, title: str) -> None:
-    """Add a legend to `axes`, and extend the y axis so that the legend covers no line.
-
-    `title` is the title of the legend.
-    """
-    legend = axes.legend(loc="upper left", title=title, alignment="left")
-    figure_of(axes).draw_without_rendering()
-    share = legend.get_window_extent().height / axes.get_window_extent().height
-    shared = axes.get_shared_y_axes().get_siblings(axes)
-    top = max(each.dataLim.y1 for each in shared)  # their limits may have been set before
-    axes.set_ylim(top=top / (1 - min(share + LEGEND_MARGIN, MAX_LEGEND_SHARE)))
-
-
-def draw_band(
-    axes: Axes, line: Band, line_style: LineStyle, *, label: str, markers: bool = False
-) -> None:
-    """Draw the mean of a band as a line, and the band as a shaded area with thin edges.
-
-    Parameters
-    ----------
-    axes : Axes
-        Axes to draw on.
-    line : Band
-        Band to draw.
-    line_style : LineStyle
-        Colour, dashes and marker.
-    label : str
-        Label in the legend.
-    markers : bool
-        Whether to draw a marker at each point.
-    """
-    colour, dashes = line_style.colour, line_style.linestyle
-    axes.fill_between(line.x, line.low, line.high, color=colour, alpha=0.12, linewidth=0)
-    for edge in (line.low, line.high):
-        axes.plot(line.x, edge, color=colour, linestyle=dashes, linewidth=0.5)
-    marker = line_style.marker if markers else ""
-    axes.plot(
-        *(line.x, line.mean),
-        color=colour,
-        linestyle=dashes,
-        marker=marker,
-        markersize=4,
-        label=label,
-    )
 
 
 def save_figure(figure: Figure, path: Path) -> list[Path]:

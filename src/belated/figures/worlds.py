@@ -56,6 +56,12 @@ LOOP_HALF_ANGLE_RAD: Final = 0.5
 """Half the angle between the two ends of a loop, seen from the centre of its state, in radians."""
 
 LOOP_BEND: Final = 2.4
+LABEL: Final[dict[str, Any]] = {
+    "ha": "center",
+    "va": "center",
+    "bbox": {"facecolor": "white", "edgecolor": "none", "boxstyle": "square,pad=0.08"},
+}
+"""Text properties of the labels over arrows."""
 """Curvature of a loop: twice its height, divided by the distance between its ends."""
 
 
@@ -223,7 +229,7 @@ def draw_graph(axes: Axes, world: MDP, names: Sequence[str], *, layout: str) -> 
             else:
                 at = draw_transition(axes, circles[s], circles[y], colour, p, bend=-bend * (A - a))
             if p < 1:
-                write_label(axes, at, f"{p:.2g}", colour)
+                axes.text(at[0], at[1], f"{p:.2g}", fontsize=6.5, color=colour, **LABEL)
     handles = [legend_entry(name, color=action_colour(a)) for a, name in enumerate(names)]
     note = "On arrows: transition probabilities; with +: mean reward of a step"
     rewards = world.rewards[0]
@@ -448,25 +454,6 @@ def draw_loop(axes: Axes, state: Circle, outward: Floats, colour: str, p: float)
     begin, end = centre + along - across, centre + along + across
     draw_arrow(axes, begin, end, colour, p, bend=LOOP_BEND)
     return centre + along + LOOP_BEND * half_width * outward
-
-
-def write_label(axes: Axes, position: Floats, text: str, colour: str) -> None:
-    """Write a label with a white background over an arrow.
-
-    Parameters
-    ----------
-    axes : Axes
-        Axes to write on.
-    position : Floats
-        Centre of the text (x, y).
-    text : str
-        Text.
-    colour : str
-        Colour of the text.
-    """
-    background = {"facecolor": "white", "edgecolor": "none", "boxstyle": "square,pad=0.08"}
-    x, y = position
-    axes.text(x, y, text, ha="center", va="center", fontsize=6.5, color=colour, bbox=background)
 
 
 def legend_entry(label: str, marker: str = "", **look: Any) -> Line2D:

@@ -12,20 +12,15 @@ from belated.mdp.classics import chain, deep_sea, garnet, riverswim
 from belated.mdp.gridworld import gridworld
 from belated.mdp.model import DRAWS, MDP, draw, draw_reward, mean_reward, row_of
 
-ENVIRONMENTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
-    "belated/Chain-v0": ("chain", {"states": 30}),
-    "belated/RiverSwim-v0": ("riverswim", {"states": 6}),
-    "belated/DeepSea-v0": ("deep_sea", {"size": 10}),
-    "belated/Garnet-v0": ("garnet", {"states": 20, "actions": 3, "horizon": 10, "branching": 4}),
-    "belated/GridWorld-v0": ("gridworld", {"rows": 5, "columns": 5, "horizon": 20}),
+ENVIRONMENTS: Final[dict[str, tuple[Callable[..., MDP], dict[str, Any]]]] = {
+    "belated/Chain-v0": (lambda states, **options: chain(states, **options), {"states": 30}),
+    "belated/RiverSwim-v0": (riverswim, {"states": 6}),
+    "belated/DeepSea-v0": (deep_sea, {"size": 10}),
+    "belated/Garnet-v0": (garnet, {"states": 20, "actions": 3, "horizon": 10, "branching": 4}),
+    "belated/GridWorld-v0": (gridworld, {"rows": 5, "columns": 5, "horizon": 20}),
 }
-"""Map from the id of each registered environment to its world in `WORLDS`, and the default
-arguments of the world."""
-
-WORLDS: Final[dict[str, Callable[..., MDP]]] = {
-    "chain": lambda states, **options: chain(states, **options),
-    **{world.__name__: world for world in (riverswim, deep_sea, garnet, gridworld)},
-}
+"""Map from the id of each registered environment to the function that returns its world, and the
+default arguments of this function."""
 
 Outcomes = list[tuple[float, int, float, bool]]
 """List of the possible outcomes of a step. Each outcome is a tuple (probability, next state, mean
@@ -141,12 +136,12 @@ class WorldEnv(gymnasium.Env[Any, Any]):
 
 def register() -> None:
     """Register the environments in `ENVIRONMENTS` that are not registered yet."""
-    for id, (world, defaults) in ENVIRONMENTS.items():
+    for id, (_, defaults) in ENVIRONMENTS.items():
         if id not in gymnasium.registry:
-            given = {"world": world, **defaults}
+            given = {"world": id, **defaults}
             gymnasium.register(id, entry_point=f"{__name__}:make_env", kwargs=given)
 
 
 def make_env(world: str, **options: Any) -> WorldEnv:
-    """Return the environment of a world in `WORLDS`, such as `bl.chain(states)` for "chain"."""
-    return WorldEnv(WORLDS[world](**options))
+    """Return the environment that is registered with the id `world`."""
+    return WorldEnv(ENVIRONMENTS[world][0](**options))

@@ -137,7 +137,7 @@ class Learner:
         self._problem = problem
         self._register = Register(problem)
         self._instances = Instances(self._register)
-        self._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
+        self._watch = RepetitionWatch(problem.shape)
 
     def __repr__(self) -> str:
         problem = self._problem
@@ -382,11 +382,8 @@ class Learner:
         """
         feedback = self._convert(episodes, Episode, whole_episode)
         changed = self._observe(feedback)
-        if self._watch is not None:
-            if self._watch.see(feedback, self._problem.rewards):
-                warnings.warn(self._watch.message, stacklevel=2)
-            if self._watch.is_over:
-                self._watch = None
+        if self._watch.see(feedback, self._problem.rewards):
+            warnings.warn(self._watch.message, stacklevel=2)
         return changed
 
     def observe_steps(self, steps: Step | Iterable[Step]) -> bool:
@@ -567,5 +564,5 @@ class Learner:
         learner._problem = problem
         learner._register = Register.restore(problem, saved, len(saved["instances"]))
         learner._instances = Instances(learner._register, saved)
-        learner._watch = None if problem.shape.terminal else RepetitionWatch(problem.shape)
+        learner._watch = RepetitionWatch(problem.shape)
         return learner

@@ -172,9 +172,10 @@ class Tokens:
     def _read(self, condition: sa.ColumnElement[bool]) -> list[Token]:
         tokens = schema.tokens
         query = sa.select(tokens).where(condition).order_by(tokens.c.created, tokens.c.id)
-        with self._store.reading() as connection:
-            rows = connection.execute(query).all()
-        return [Token(**{**row._mapping, "scopes": tuple(row.scopes.split(","))}) for row in rows]
+        return [
+            Token(**{**row._mapping, "scopes": tuple(row.scopes.split(","))})
+            for row in self._store.read(query)
+        ]
 
 
 KEY_LIFETIME_S: Final = 86_400
@@ -254,9 +255,8 @@ class IdempotencyKeys:
         table = schema.idempotency_keys.c
         query = sa.select(table.key, table.sha, table.status, table.media_type, table.body)
         query = query.where(table.key == key, table.at > _oldest_time(self._store.now()))
-        with self._store.reading() as connection:
-            row: Any = connection.execute(query).first()
-        return None if row is None else StoredResponse(*row)
+        rows = self._store.read(query)
+        return StoredResponse(*rows[0]) if rows else None
 
 
 def _oldest_time(now: int) -> int:

@@ -97,7 +97,7 @@ class NewEvent:
     kind: ClassVar[Kind]
     is_personal: ClassVar[bool] = False
     """Whether the content belongs to a person: it is salted, and redacted by a withdrawal."""
-    event_time: int | None
+    event_time: int | None = None
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -205,13 +205,6 @@ class Exclusions:
     def __init__(self, events: Iterable[Event] = ()) -> None:
         self._withdrawn: set[str] = set()
         self._corrected: dict[str, int] = {}
-        self.add(events)
-
-    def add(self, events: Iterable[Event]) -> None:
-        """Add the events to skip because of the corrections and withdrawals among `events`.
-
-        `events` must be in order of their sequence numbers.
-        """
         for event in events:
             if event.kind == "withdrawn":
                 self._withdrawn.update(event.body["episodes"])

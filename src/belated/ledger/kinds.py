@@ -49,7 +49,6 @@ class Defined(NewEvent):
     """New event: definition of a problem."""
 
     spec: ProblemSpec
-    event_time: int | None = None
     kind: ClassVar[Kind] = "defined"
 
     def __post_init__(self) -> None:
@@ -255,7 +254,6 @@ class Withdrawn(NewEvent):
     episode: str | None = None
     problem: int | None = None
     subject: str | None = None
-    event_time: int | None = None
     kind: ClassVar[Kind] = "withdrawn"
     follow = staticmethod(follow_withdrawal)
 
@@ -285,7 +283,6 @@ class Tick(NewEvent):
     problem: int
     upto: int | None = None
     """Sequence number of the last event of the batch; None for the last event in the ledger."""
-    event_time: int | None = None
     kind: ClassVar[Kind] = "tick"
 
     def record(self, transaction: Transaction) -> Outcome:
@@ -326,7 +323,6 @@ class Published(NewEvent):
     tick: int | None = None
     """Sequence number of the last tick before the policy was computed; None if the policy was
     computed before the first tick."""
-    event_time: int | None = None
     kind: ClassVar[Kind] = "published"
 
     def __post_init__(self) -> None:
@@ -395,7 +391,6 @@ class Control(NewEvent):
     """Version to serve; required for the action "roll_back", and None for all others."""
     by: str | None = None
     """Name of the operator; None if it is not recorded."""
-    event_time: int | None = None
     kind: ClassVar[Kind] = "control"
 
     def __post_init__(self) -> None:

@@ -221,23 +221,20 @@ class Ledger:
         opened = sa.select(subjects.episode).where(subjects.subject == subject)
         # sorted here, since SQLite would read all events in the order of their problem
         query = sa.select(events.problem).where(events.seq.in_(opened))
-        with self.store.reading() as connection:
-            problems = sorted(set(connection.scalars(query)))
+        problems = sorted({id for (id,) in self.store.read(query)})
         return self.append([Withdrawn(problem=id, subject=subject) for id in problems])
 
     @property
     def last(self) -> int:
         """Sequence number of the last event; 0 if the ledger is empty."""
-        with self.store.reading() as connection:
-            return connection.scalar(_LAST_SEQ) or 0
+        return self.store.read(_LAST_SEQ)[0][0] or 0
 
     def problem_ids(self) -> list[int]:
         """Return the ids of all problems, beginning with the problem that has the latest event."""
         problems, events = schema.problems.c, schema.events.c
         last = sa.select(sa.func.max(events.seq)).where(events.problem == problems.id)
         query = sa.select(problems.id).order_by(last.scalar_subquery().desc())
-        with self.store.reading() as connection:
-            return list(connection.scalars(query))
+        return [id for (id,) in self.store.read(query)]
 
     def changed_problems(self, *, after: int, upto: int) -> list[int]:
         """Return the ids of all problems that have events with `after` < seq <= `upto`.
@@ -246,8 +243,7 @@ class Ledger:
         """
         columns = schema.events.c
         query = sa.select(columns.problem).where(columns.seq > after, columns.seq <= upto)
-        with self.store.reading() as connection:
-            return list(connection.scalars(query.distinct()))
+        return [id for (id,) in self.store.read(query.distinct())]
 
     def events(
         self,
@@ -323,9 +319,8 @@ class Ledger:
     def archived(self) -> set[int]:
         """Return the ids of the archived problems."""
         columns = schema.problems.c
-        with self.store.reading() as connection:
-            rows = connection.scalars(sa.select(columns.id).where(columns.archived.is_not(None)))
-            return set(rows)
+        query = sa.select(columns.id).where(columns.archived.is_not(None))
+        return {id for (id,) in self.store.read(query)}
 
     def episode(self, id: str) -> EpisodeRecord | None:
         """Return the record of the episode `id`; None if there is no such episode."""

@@ -116,9 +116,7 @@ class Policies:
         columns = schema.policies.c
         query = sa.select(columns.version, columns.seq, columns.tick, columns.sha)
         query = query.where(columns.problem == problem).order_by(columns.version.desc())
-        with self._store.reading() as connection:
-            rows = connection.execute(query.limit(limit)).all()
-        return [Version(*row) for row in reversed(rows)]
+        return [Version(*row) for row in reversed(self._store.read(query.limit(limit)))]
 
     def newest(self, problem: int) -> Version | None:
         """Return the newest version of the problem with id `problem`; None if there is none."""

@@ -8,11 +8,13 @@ and `policies` follow from the events; `belated.ledger.kinds` says how. The othe
 import hashlib
 import json
 import secrets
+from functools import partial
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 metadata: Final = sa.MetaData()
+required: Final = partial(sa.Column, nullable=False)
 
 # In SQLite, a primary key is the rowid only if its type is INTEGER, which has 64 bits there.
 Number: Final = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
@@ -27,15 +29,15 @@ events: Final = sa.Table(
     "events",
     metadata,
     sa.Column("seq", Number, primary_key=True, autoincrement=False),
-    sa.Column("problem", Number, nullable=False),
+    required("problem", Number),
     sa.Column("episode", sa.String(64)),
-    sa.Column("kind", sa.String(16), nullable=False),
-    sa.Column("at", Number, nullable=False),
+    required("kind", sa.String(16)),
+    required("at", Number),
     sa.Column("event_time", Number),
     sa.Column("body", sa.Text),
     sa.Column("salt", sa.LargeBinary),
-    sa.Column("sha", Sha, nullable=False),
-    sa.Column("redacted", sa.Boolean, nullable=False),
+    required("sha", Sha),
+    required("redacted", sa.Boolean),
     sa.Index("events_of_problem", "problem", "seq"),
     sa.Index(
         "events_rare",
@@ -51,7 +53,7 @@ problems: Final = sa.Table(
     "problems",
     metadata,
     sa.Column("id", Number, primary_key=True, autoincrement=False),
-    sa.Column("name", sa.String(100), nullable=False, unique=True),
+    required("name", sa.String(100), unique=True),
     sa.Column("archived", Number),
 )
 
@@ -59,10 +61,10 @@ episodes: Final = sa.Table(
     "episodes",
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
-    sa.Column("problem", Number, sa.ForeignKey("problems.id"), nullable=False),
-    sa.Column("number", Number, nullable=False),
-    sa.Column("version", Number, nullable=False),
-    sa.Column("seq", Number, nullable=False),
+    required("problem", Number, sa.ForeignKey("problems.id")),
+    required("number", Number),
+    required("version", Number),
+    required("seq", Number),
     sa.Column("withdrawn", Number),
     sa.Column("lost", Number),
     sa.UniqueConstraint("problem", "number", name="episodes_number"),
@@ -87,8 +89,8 @@ claims: Final = sa.Table(
     "claims",
     metadata,
     sa.Column("episode", Number, primary_key=True, autoincrement=False),
-    sa.Column("seqs", sa.Text, nullable=False),
-    sa.Column("replaced", sa.Text, nullable=False),  # by a correction
+    required("seqs", sa.Text),
+    required("replaced", sa.Text),  # by a correction
 )
 
 # One row: what identifies the ledger, and what its events must end with.
@@ -96,9 +98,9 @@ ledger: Final = sa.Table(
     "ledger",
     metadata,
     sa.Column("id", sa.String(32), primary_key=True),  # random
-    sa.Column("events", Number, nullable=False),
+    required("events", Number),
     sa.Column("sha", Sha),  # of the last event
-    sa.Column("digest_version", sa.Integer, nullable=False),
+    required("digest_version", sa.Integer),
 )
 
 DIGEST_VERSION: Final = 1
@@ -109,12 +111,12 @@ policies: Final = sa.Table(
     metadata,
     sa.Column("problem", Number, sa.ForeignKey("problems.id"), primary_key=True),
     sa.Column("version", Number, primary_key=True, autoincrement=False),
-    sa.Column("seq", Number, nullable=False),
+    required("seq", Number),
     sa.Column("tick", Number),
-    sa.Column("actions", sa.LargeBinary, nullable=False),
+    required("actions", sa.LargeBinary),
     sa.Column("explore", sa.LargeBinary),
-    sa.Column("epsilon", sa.Double, nullable=False),
-    sa.Column("sha", Sha, nullable=False),
+    required("epsilon", sa.Double),
+    required("sha", Sha),
 )
 
 snapshots: Final = sa.Table(
@@ -122,19 +124,19 @@ snapshots: Final = sa.Table(
     metadata,
     sa.Column("problem", Number, sa.ForeignKey("problems.id"), primary_key=True),
     sa.Column("seq", Number, primary_key=True, autoincrement=False),
-    sa.Column("at", Number, nullable=False),
-    sa.Column("data", sa.LargeBinary, nullable=False),
-    sa.Column("sha", Sha, nullable=False),
+    required("at", Number),
+    required("data", sa.LargeBinary),
+    required("sha", Sha),
 )
 
 tokens: Final = sa.Table(
     "tokens",
     metadata,
     sa.Column("id", sa.String(64), primary_key=True),
-    sa.Column("hash", sa.LargeBinary, nullable=False),
-    sa.Column("scopes", sa.Text, nullable=False),
+    required("hash", sa.LargeBinary),
+    required("scopes", sa.Text),
     sa.Column("problem", Number, sa.ForeignKey("problems.id")),
-    sa.Column("created", Number, nullable=False),
+    required("created", Number),
     sa.Column("revoked", Number),
     sa.Column("expires", Number),
     sa.Column("used", Number),
@@ -144,14 +146,14 @@ quarantine: Final = sa.Table(
     "quarantine",
     metadata,
     sa.Column("id", Number, primary_key=True, autoincrement=False),
-    sa.Column("at", Number, nullable=False),
+    required("at", Number),
     sa.Column("problem", Number),
     sa.Column("episode", sa.String(64)),
-    sa.Column("outcome", sa.String(16), nullable=False),
-    sa.Column("reason", sa.Text, nullable=False),
+    required("outcome", sa.String(16)),
+    required("reason", sa.Text),
     sa.Column("body", sa.Text),
-    sa.Column("sha", Sha, nullable=False, unique=True),
-    sa.Column("times", Number, nullable=False),
+    required("sha", Sha, unique=True),
+    required("times", Number),
     sa.Index("quarantine_of_episode", "episode"),
 )
 
@@ -159,10 +161,10 @@ idempotency_keys: Final = sa.Table(
     "idempotency_keys",
     metadata,
     sa.Column("id", Number, primary_key=True, autoincrement=False),
-    sa.Column("key", Sha, nullable=False, unique=True),
-    sa.Column("sha", Sha, nullable=False),
-    sa.Column("at", Number, nullable=False),
-    sa.Column("status", sa.Integer, nullable=False),
+    required("key", Sha, unique=True),
+    required("sha", Sha),
+    required("at", Number),
+    required("status", sa.Integer),
     sa.Column("media_type", sa.String(100)),
     sa.Column("body", sa.LargeBinary),
     sa.Index("idempotency_keys_at", "at"),

@@ -354,6 +354,11 @@ class Store:
         with self._read or nullcontext(), self.engine.begin() as connection:
             yield connection
 
+    def read(self, query: sa.Select[Any]) -> list[Any]:
+        """Return all rows of `query`, read in a transaction of its own."""
+        with self.reading() as connection:
+            return list(connection.execute(query))
+
     @contextmanager
     def consistent_reading(self) -> Iterator[sa.Connection]:
         """Return a context manager that begins a read transaction and returns its connection.
@@ -509,8 +514,7 @@ def read_pages(
     while limit is None or limit > 0:
         size = PAGE_SIZE if limit is None else min(PAGE_SIZE, limit)
         page = query.where(key > after).order_by(key if order is None else order).limit(size)
-        with store.reading() as connection:
-            rows = connection.execute(page).all()
+        rows = store.read(page)
         yield from rows
         if len(rows) < size:
             return

@@ -82,10 +82,8 @@ def _describe(feedback: list[Columns], spec: ProblemSpec) -> tuple[str | None, s
     rewards: dict[int, float] = {}
     for columns in feedback:
         if columns.has_path:
-            pairs = zip(columns.states, columns.actions, strict=True)
-            path |= dict(zip(columns.steps, pairs, strict=True))
-        paid = zip(columns.steps, columns.rewards, strict=True)
-        rewards |= {step: reward for step, reward in paid if reward is not None}
+            path |= {step: row[:2] for step, row in columns.rows().items()}
+        rewards |= columns.known_rewards()
     if 0 not in path:
         return None, None, np.nan
     if spec.rewards is not None:

@@ -117,7 +117,7 @@ class Fold:
         self.waiting: list[WaitingFeedback] = []
         """Feedback that is queued until the next tick."""
         self._newest = PublishedVersion()
-        self._watch = None if spec.terminal else RepetitionWatch(spec.shape)
+        self._watch = RepetitionWatch(spec.shape)
 
     @property
     def policy(self) -> Policy:
@@ -217,7 +217,7 @@ class Fold:
         batch, self.waiting = self.waiting[:place], self.waiting[place:]
         feedback = self._convert(batch)
         changed = self.learner.absorb(feedback, now_us=event.at, checked=True)
-        if changed and self._needs_versions:
+        if changed and self.learner.updater.needs_start:
             is_current = self._newest.sha == encode_policy(self.policy).sha
             self._newest = self._newest._replace(is_current=is_current)
         self._warn_of_repetitions(feedback)
@@ -265,8 +265,6 @@ class Fold:
         last step; see `RepetitionWatch`. Whole episodes in `feedback` are added to those seen
         before. The warning is logged at most once.
         """
-        if self._watch is None:
-            return
         spec, horizon = self.spec, self.spec.horizon
         whole = [
             item
@@ -281,8 +279,6 @@ class Fold:
                 spec.name,
                 ", ".join(spec.states[state] for state in self._watch.suspects),
             )
-        if self._watch.is_over:
-            self._watch = None
 
     def _remove_complete(self, batch: list[WaitingFeedback]) -> None:
         """Move the episodes whose feedback became complete with `batch` to the history."""
@@ -308,9 +304,8 @@ class Fold:
             "last_news": self._last_news,
             "in_flight": [[id, *each.snapshot()] for id, each in self.in_flight.items()],
             "waiting": [list(item) for item in self.waiting],
-            # absent if empty, as in snapshots from before there were lost episodes
-            **({"lost": [list(item) for item in self.lost.items()]} if self.lost else {}),
-            **({"newest": list(self._newest)} if self._needs_versions else {}),
+            "lost": [list(item) for item in self.lost.items()],
+            "newest": list(self._newest),
         }
 
     @classmethod
@@ -363,21 +358,16 @@ class Fold:
                 raise ValueError(f"Episode {episode.number} must be pending in the learner.")
         self.waiting = [WaitingFeedback(*item) for item in state["waiting"]]
         self.lost = {}
-        for id, opened in state.get("lost", ()):
+        for id, opened in state["lost"]:
             if id not in self.in_flight:
                 raise ValueError("A lost episode must be in flight.")
             check_range(
                 "episodes opened", check_integer("opened", opened, 0), 0, self.history.opened
             )
             self.lost[id] = opened
-        self._newest = PublishedVersion(*state.get("newest", ()))
-        self._watch = None if spec.terminal else RepetitionWatch(spec.shape)
+        self._newest = PublishedVersion(*state["newest"])
+        self._watch = RepetitionWatch(spec.shape)
         return self
-
-    @property
-    def _needs_versions(self) -> bool:
-        """Whether the learner needs, and the fold saves, the version that each episode follows."""
-        return self.learner.updater.needs_start
 
 
 APPLY: Final[dict[Kind, Callable[[Fold, Event], None]]] = {
@@ -426,8 +416,7 @@ def convert_feedback(
             yield arrived
     if columns.form != "path":
         return
-    paid = zip(columns.steps, columns.rewards, strict=True)
-    episode.early_rewards |= {step: reward for step, reward in paid if reward is not None}
+    episode.early_rewards |= columns.known_rewards()
     if path is None or not episode.early_rewards:
         return
     due = np.full(path.steps.size, np.nan)

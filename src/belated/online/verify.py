@@ -126,10 +126,8 @@ def _check_snapshots(ledger: Ledger, problem: Problem, verdict: Verdict) -> dict
     columns = schema.snapshots.c
     query = sa.select(columns.seq, columns.data, columns.sha)
     query = query.where(columns.problem == problem.id).order_by(columns.seq)
-    with ledger.store.reading() as connection:
-        rows = connection.execute(query).all()
     digests = {}
-    for seq, data, sha in rows:
+    for seq, data, sha in ledger.store.read(query):
         try:
             if sha256(data).hexdigest() != sha:
                 raise ValueError

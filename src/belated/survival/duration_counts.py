@@ -25,7 +25,8 @@ class DurationCounts:
     not depend on the number of durations.
 
     >>> counts = DurationCounts()
-    >>> counts.add(np.array([3, 3, 1000]))
+    >>> for duration in (3, 3, 1000):
+    ...     counts.add_one(duration)
     >>> counts.durations(), counts.numbers()
     (array([   3., 1007.]), array([2, 1]))
     """
@@ -36,14 +37,8 @@ class DurationCounts:
     def __len__(self) -> int:
         return sum(self._groups.values())
 
-    def add(self, durations: Ints) -> None:
-        """Count each of `durations`."""
-        keys, numbers = np.unique(group_of(durations), return_counts=True)
-        for key, number in zip(keys.tolist(), numbers.tolist(), strict=True):
-            self._groups[key] = self._groups.get(key, 0) + number
-
     def add_one(self, duration: int) -> None:
-        """Count one `duration`; faster than `add` with one entry."""
+        """Count one `duration`."""
         shift = max(0, duration.bit_length() - _BITS)
         key = shift * GROUPS_PER_OCTAVE + (duration >> shift)
         self._groups[key] = self._groups.get(key, 0) + 1

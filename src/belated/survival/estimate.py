@@ -226,7 +226,7 @@ class DelayEstimate:
         """Return the main numbers as a JSON object; null for what cannot be told."""
         median, never = self.median, self.never
         is_followed = self.episodes >= MIN_AT_RISK  # else no age is, and `followed` is 0
-        shares = [self.not_back(never.followed)] if is_followed else []
+        share = self.not_back(never.followed) if is_followed else (None, None, None)
         return {
             "episodes": self.episodes,
             "returned": self.returned,
@@ -234,9 +234,9 @@ class DelayEstimate:
             "median_low": finite(median.low),
             "median_high": finite(median.high),
             "followed": never.followed,
-            "not_back": shares[0].value if shares else None,
-            "not_back_low": shares[0].low if shares else None,
-            "not_back_high": shares[0].high if shares else None,
+            "not_back": share[0],
+            "not_back_low": share[1],
+            "not_back_high": share[2],
             "never": never.share,
             "never_low": never.low,
             "never_high": never.high,
@@ -303,28 +303,23 @@ def never_share(km: KaplanMeier) -> NeverShare:
     >>> never_share(kaplan_meier(np.where(back, 3, 3), back)).is_known
     False
     """
-    last = km.last_return
+    followed_times = km.times[km.at_risk >= MIN_AT_RISK]
+    last, followed = km.last_return, float(followed_times[-1]) if followed_times.size else 0.0
+    unknown = NeverShare(None, 0.0, 1.0, followed, math.nan)
     if math.isnan(last):
-        return NeverShare(None, 0.0, 1.0, _followed(km), last)
+        return unknown
     at_end = km.at(last)
     if at_end.high <= SMALL_SHARE:
         # what is out may still come
-        return NeverShare(at_end.value, 0.0, at_end.high, _followed(km), last)
-    followed = _followed(km)
+        return NeverShare(at_end.value, 0.0, at_end.high, followed, last)
     seen = (km.times <= followed) & (km.returned > 0)
     if not seen.any():
-        return NeverShare(None, 0.0, 1.0, followed, math.nan)
+        return unknown
     last = float(km.times[seen][-1])
     share = km.at(last)
     if last < MAX_LAST_SHARE * followed and _expected_after(km, last, followed) >= MIN_EXPECTED:
         return NeverShare(*share, followed, last)
     return NeverShare(None, 0.0, share.high, followed, last)
-
-
-def _followed(km: KaplanMeier) -> float:
-    """Return the largest age at which at least ten episodes are still out; 0 if there is none."""
-    places = np.flatnonzero(km.at_risk >= MIN_AT_RISK)
-    return float(km.times[places[-1]]) if places.size else 0.0
 
 
 def _expected_after(km: KaplanMeier, last: float, followed: float) -> float:

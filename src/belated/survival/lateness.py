@@ -17,7 +17,7 @@ from belated.survival.dependence import (
 )
 from belated.survival.estimate import DelayEstimate, Tail, Unit
 from belated.survival.kaplan_meier import Bands, kaplan_meier
-from belated.survival.records import HasDelayRecords, records_of, records_of_rows
+from belated.survival.records import DelayRecords, records_of, records_of_rows
 
 if TYPE_CHECKING:
     from belated.delays.laws import Law
@@ -57,18 +57,23 @@ class Lateness:
         False if every test was made and none found this. None if no test found it, and at least one
         test cannot be made yet, or there are no tests.
         """
-        if any(not test.about.startswith("drift") for test in self.dependences):
+        if self._biases:
             return True
-        open_tests = [test for test in self.tests if test.p is None]
-        return None if open_tests or not self.tests else False
+        return None if self._open or not self.tests else False
+
+    @property
+    def _biases(self) -> list[DependenceTest]:
+        return [test for test in self.dependences if not test.about.startswith("drift")]
+
+    @property
+    def _open(self) -> list[DependenceTest]:
+        return [test for test in self.tests if test.p is None]
 
     @property
     def summary(self) -> str:
         """One sentence: whether early returns are representative, and what follows."""
-        found = self.dependences
-        bias = [test for test in found if not test.about.startswith("drift")]
-        if bias:
-            causes = " and ".join(_describe(test) for test in bias)
+        if self._biases:
+            causes = " and ".join(map(_describe, self._biases))
             age = self.estimate.complete_age
             wait = (
                 "all of a cohort is back, at an age that cannot be told yet"
@@ -79,14 +84,13 @@ class Lateness:
                 f"Early returns are not representative, because lateness {causes}: averages over "
                 f"what is back are biased, so count an episode only once {wait}."
             )
-        if found:
+        if self.dependences:
             return (
                 "Lateness changes over time, so that the estimate mixes different laws: use recent "
                 "cohorts only, and do not compare versions by what is back."
             )
-        missing = [test for test in self.tests if test.p is None]
-        if missing or not self.tests:
-            reasons = "; ".join(f"{test.about}: {test.reason}" for test in missing)
+        if self._open or not self.tests:
+            reasons = "; ".join(f"{test.about}: {test.reason}" for test in self._open)
             return (
                 "Whether early returns are representative cannot be told yet "
                 f"({reasons or 'the records have neither groups nor returns nor an order'})."
@@ -200,10 +204,10 @@ def lateness(
     check_integer("cohorts", cohorts, 2)
     if not 0 < level < 1:
         raise ValueError(f"level must lie between 0 and 1, got {level}.")
-    if isinstance(records, HasDelayRecords):
+    if hasattr(records, "delay_records"):
         if now is not None:
             raise TypeError("now is for rows and arrays; a Run or a Learner knows it. Omit it.")
-        found = records.delay_records()
+        found: DelayRecords = records.delay_records()
     elif records is not None:
         found = records_of_rows(records, now=now, groups=groups, unit=unit)
     elif opened is None or returned is None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,15 +40,6 @@ class DelayRecords:
     def delay_records(self) -> "DelayRecords":
         """Return the records themselves."""
         return self
-
-
-@runtime_checkable
-class HasDelayRecords(Protocol):
-    """Object that knows the delays of its episodes, such as a `Run` or a `Learner`."""
-
-    def delay_records(self) -> DelayRecords:
-        """Return the records of the episodes."""
-        ...
 
 
 def records_of(

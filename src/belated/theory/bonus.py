@@ -29,7 +29,7 @@ optimistic over a set of transition probabilities.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final
 
 from belated.episode import Shape
@@ -139,9 +139,8 @@ def scaled(constants: Optimism, base: str, scale: float) -> Optimism:
     if not scale >= 0:
         raise ValueError(f"scale must be at least 0, got {scale}.")
     factor = math.sqrt(scale) if base in SCALED_RADIUS else scale
-    return Optimism(
-        C=constants.C, B=factor * constants.B, B1=factor * constants.B1, B2=factor * constants.B2
-    )
+    C, *bonuses = astuple(constants)
+    return Optimism(C, *(factor * each for each in bonuses))
 
 
 def lower_order_factor(constants: Optimism, shape: Shape, delta: float) -> float:
