@@ -30,6 +30,8 @@ PLANS = (
     "stays_in_range",
     "is_pure",
     "ignores_arrival_order",
+    "accepts_pooled_counts",
+    "survives_snapshot",
     "declares_reads",
     "runs_compiled",
 )
@@ -216,6 +218,16 @@ class WithoutBonus(Mine):
     backup = without_bonus
 
 
+class Staged(Plain):
+    """Base that treats pooled counts differently."""
+
+    def plan(self, visits, transitions, rewards, episodes):
+        made = super().plan(visits, transitions, rewards, episodes)
+        if len(visits) < len(rewards):
+            made.v[0] /= 2
+        return made
+
+
 @bl.backup
 def reads_extremes(constants, stage, row):
     if row.n == 0:
@@ -310,6 +322,8 @@ BROKEN = [
         WithoutBonus(),
         r"in \d+ of 20 runs its value was below .* at most 1 are allowed",
     ),
+    ("accepts_pooled_counts", Staged(), "gives a different plan for pooled counts"),
+    ("survives_snapshot", Stateful(), "a part must not keep state of its own"),
     (
         "declares_reads",
         Undeclared(),
@@ -378,6 +392,7 @@ def test_checks_that_contradict_a_declaration_are_omitted() -> None:
     assert set(CHECKS) - names(bl.UCRL2(monotone=True)) == {"ignores_arrival_order"}
     assert set(CHECKS) - names(bl.QLearning()) == {
         "ignores_arrival_order",
+        "accepts_pooled_counts",
         "declares_reads",
     }
     assert set(CHECKS) - names(Plain()) == {"declares_reads"}

@@ -3,12 +3,13 @@
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 import belated as bl
 from belated.checks import check_updater, updater_checks
 from belated.checks.updater import CHECKS
-from belated.learner.updaters import UPDATERS
+from belated.learner.updaters import UPDATERS, Explorer
 
 BUILT_IN = {
     "active": bl.Active(),
@@ -84,6 +85,26 @@ class NanAlpha(Mine):
         return math.nan
 
 
+class Memory(Explorer):
+    """Explorer of triples that were visited an odd number of times."""
+
+    def __init__(self, shape):
+        self.seen = np.zeros(shape.table, bool)
+
+    def see(self, step, state, action):
+        self.seen[step, state, action] ^= True
+
+    def marks(self):
+        return self.seen.copy()
+
+
+class StatefulExplorer(Mine):
+    """Updater whose explorer has state outside the snapshot."""
+
+    def explorer(self, shape):
+        return Memory(shape)
+
+
 BROKEN = [
     ("returns_bool", ReturnsNumber(), r"due returns -?\d+; it must return True or False"),
     (
@@ -94,6 +115,7 @@ BROKEN = [
     ("ignores_empty_arrival", AlwaysPlans(), "plans although nothing has arrived"),
     ("plans_eventually", NeverPlans(), "does not plan after a million arrivals"),
     ("has_valid_alpha", NanAlpha(), "returns nan; it must return a number, or inf"),
+    ("survives_snapshot", StatefulExplorer(), "a part must not keep state of its own"),
     ("engines_agree", Alternating(), "gives a different .* equal to the bit"),
 ]
 

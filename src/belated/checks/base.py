@@ -43,7 +43,7 @@ def base_checks(
     Checks that do not apply are omitted:
 
     - A `stepwise` base learns from single steps in order of arrival. The checks of the order of
-      arrival and of the values that a backup reads are omitted.
+      arrival, of pooled counts and of the values that a backup reads are omitted.
     - A `monotone` base prevents each Q_h(s, a) from growing from one plan to the next, so its plans
       depend on earlier plans. The check of the order of arrival is omitted.
     - An object with a method `plan` has no backup. The check of the values that a backup reads is
@@ -83,7 +83,7 @@ def base_checks(
     if not isinstance(base, BaseAlgorithm):
         omitted = {"declares_reads"}
     elif base.stepwise:
-        omitted = {"ignores_arrival_order", "declares_reads"}
+        omitted = {"ignores_arrival_order", "accepts_pooled_counts", "declares_reads"}
     elif base.monotone:
         omitted = {"ignores_arrival_order"}
     selected = select_checks(CHECKS, without, (base, samples.SHAPES if shape is None else (shape,)))
@@ -261,6 +261,26 @@ def ignores_arrival_order(base: AnyBase, shapes: Shapes) -> None:
         )
 
 
+def accepts_pooled_counts(base: AnyBase, shapes: Shapes) -> None:
+    """Check that pooled counts give the same plan of `base` as equal counts at every step.
+
+    Plans are computed for problems of these `shapes`.
+    """
+    for shape in shapes:
+        if is_sampled(base, shape):  # one sample for all steps differs from a sample for each step
+            continue
+        case = sample_case(shape, 4, episodes=60)
+        n, m, H = case.n[0], case.m[0], shape.horizon
+        pooled = make_plan(base, case._replace(n=n, m=m))
+        expected = make_plan(base, case._replace(n=np.stack([n] * H), m=np.stack([m] * H)))
+        require(
+            np.shape(pooled.v) == np.shape(expected.v)
+            and np.allclose(pooled.v, expected.v, atol=TOLERANCE),
+            f"{type(base).__name__} gives a different plan for pooled counts, visits (1, S, A), "
+            "than for the same counts at every step, (H, S, A).",
+        )
+
+
 def with_smaller_bonuses(base: AnyBase) -> list[Any]:
     """Return copies of `base`, one for each of `SCALES`, with the bonus multiplied by this factor.
 
@@ -383,6 +403,16 @@ def is_optimistic(base: AnyBase, shapes: Shapes) -> None:
     )
 
 
+def survives_snapshot(base: AnyBase, shapes: Shapes) -> None:
+    """Check that a learner with `base` can be restored exactly from a snapshot.
+
+    The learners are made for problems of these `shapes`.
+    """
+    for shape, updater in product(shapes, (Active(), Lazy(2))):
+        case = sample_case(shape, 5, episodes=48)
+        samples.require_restorable(type(base).__name__, base, updater, case)
+
+
 def engines_agree(base: AnyBase, shapes: Shapes) -> None:
     """Check that runs of `base` are bit-identical with every engine and planning mode.
 
@@ -410,5 +440,7 @@ CHECKS: Final = by_name(
     ignores_arrival_order,
     declares_reads,  # before what follows from a wrong declaration
     is_optimistic,
+    accepts_pooled_counts,
+    survives_snapshot,
     engines_agree,
 )

@@ -1,5 +1,6 @@
 """Small random problems, and comparisons of learners and runs that must be equal to the bit."""
 
+import copy
 from dataclasses import fields, replace
 from itertools import product
 from typing import Any, Final, Literal, NamedTuple
@@ -7,13 +8,14 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 
 from belated.checks.suite import require
-from belated.episode import Episode, Floats, Ints, Shape
+from belated.episode import Episode, Floats, Ints, Policy, Shape
 from belated.learner.bases.base import BaseAlgorithm
 from belated.learner.instance import to_dense
 from belated.learner.learner import Learner
 from belated.learner.plan import Plan, Planner
 from belated.learner.state import Counts
 from belated.learner.updaters import Active
+from belated.learner.updaters.updater import Updater
 from belated.mdp.model import MDP
 from belated.simulation.compiled_run import why_not_compiled
 from belated.simulation.run import Run
@@ -26,6 +28,8 @@ SHAPES: Final = (Shape(2, 2, 1), Shape(3, 2, 3), Shape(4, 3, 4))
 """Sizes (S, A, H) of the sample problems."""
 
 SEED: Final = 3
+BATCH_EPISODES: Final = 4
+"""Number of episodes whose feedback arrives at the same time."""
 
 
 class Case(NamedTuple):
@@ -152,3 +156,53 @@ def require_equal_runs(who: str, setting: Simulation) -> None:
                 "planning than with the reference engine and full planning; they must be equal to "
                 "the bit.",
             )
+
+
+def require_restorable(
+    who: str, base: BaseAlgorithm | Planner, updater: Updater, case: Case
+) -> None:
+    """Raise AssertionError unless a learner restored from its snapshot continues like the original.
+
+    Each learner has its own copies of the base and the updater, as in a new process. If the base or
+    the updater stores state outside the snapshot, this state is lost and the check fails.
+
+    Parameters
+    ----------
+    who : str
+        Name of the checked base or updater in messages.
+    base : Base or Planner
+        Base of the learner.
+    updater : Updater
+        Updater of the learner.
+    case : Case
+        Problem and episodes. The snapshot is taken after the first half of the episodes.
+    """
+    half = len(case.episodes) // 2
+    learner = make_learner(copy.deepcopy(base), case, updater=copy.deepcopy(updater))
+    feed(learner, case.episodes[:half])
+    restored = Learner.restore(
+        learner.snapshot(), base=copy.deepcopy(base), updater=copy.deepcopy(updater)
+    )
+    after = feed(restored, case.episodes[half:])
+    before = feed(learner, case.episodes[half:])
+    for number, (original, copied) in enumerate(zip(before, after, strict=True), start=half + 1):
+        require(
+            original[0] == copied[0] and np.array_equal(original[1], copied[1]),
+            f"A learner with {who} that is restored from its snapshot has a different policy or "
+            f"value in episode {number} than the original; a part must not keep state of its own.",
+        )
+
+
+def feed(learner: Learner, episodes: list[Episode]) -> list[tuple[Policy, Floats]]:
+    """Start `episodes` and pass their feedback to `learner`, in batches of BATCH_EPISODES episodes.
+
+    Return, for each episode, the policy and the values V~_1 of `learner` at its start.
+    """
+    results = []
+    for first in range(0, len(episodes), BATCH_EPISODES):
+        batch = episodes[first : first + BATCH_EPISODES]
+        for episode in batch:
+            results.append((learner.policy, learner.value))
+            learner.start(episode.id)
+        learner.observe(batch)
+    return results

@@ -163,6 +163,12 @@ def has_valid_alpha(updater: Updater) -> None:
         )
 
 
+def survives_snapshot(updater: Updater) -> None:
+    """Check that a learner with `updater` can be restored exactly from a snapshot."""
+    case = samples.sample_case(SHAPE, 5, episodes=80)
+    samples.require_restorable(type(updater).__name__, BASE, updater, case)
+
+
 def engines_agree(updater: Updater) -> None:
     """Check that runs of `updater` are bit-identical with every engine and planning mode.
 
@@ -181,5 +187,6 @@ CHECKS: Final = by_name(
     ignores_empty_arrival,
     plans_eventually,
     has_valid_alpha,
+    survives_snapshot,
     engines_agree,
 )
