@@ -26,7 +26,7 @@ WATCH_TO_EPISODES: Final = 200
 
 
 def find_end(states: Sequence[int] | Ints, shape: Shape) -> int | None:
-    """Return the number of steps after which `states` reach a terminal state of `shape`, or None."""
+    """Return the number of steps until `states` reach a terminal state of `shape`, or None."""
     reached = np.flatnonzero(shape.is_terminal[np.asarray(states)])
     return int(reached[0]) if reached.size else None
 

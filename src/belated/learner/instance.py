@@ -286,8 +286,8 @@ class Instances:
     def absorb(self, counted: list[Received], now_us: int) -> bool:
         """Add feedback to the counts, plan if a plan is due, and return whether the policy changed.
 
-        `counted` is the feedback, with the data of its episodes. `now_us` is the current time in microseconds since 1970 (UTC), for updaters that depend on
-        it.
+        `counted` is the feedback, with the data of its episodes. `now_us` is the current time in
+        microseconds since 1970 (UTC), for updaters that depend on it.
         """
         by_instance: dict[int, list[Received]] = {}
         if self._problem.updater.every_start:
