@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -110,10 +110,8 @@ class Simulation(SimulationOptions):
             check_choice("rewards", self.rewards, CHOICES["rewards"])
         if self.every is not None:
             check_integer("every", self.every, 1)
-        check_choice("engine", self.engine, get_args(Engine))
-        check_choice("optimism", self.optimism, get_args(OptimismCheck))
-        self.law.selector(self.world.shape)  # may reject the shape
         super().__post_init__()
+        self.law.selector(self.world.shape)  # may reject the shape
         _ = self.problem(0).backup_rule  # may reject the shape
 
     def problem(self, seed: int, longest_delay: float | None = None) -> LearningProblem:

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
-from belated.check import check_choice, check_finite, check_range
+from belated.check import check_finite, check_range
 from belated.compiled import dereference, inlined
 from belated.episode import Floats, Shape
 from belated.learner.bases.base import BackupRule, Base, Hooks, OwnState, Proof
@@ -235,8 +235,6 @@ class QLearning(Base):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("bonus", self.bonus, BONUSES)
-        check_choice("range", self.range, ("H", "H-h+1"))
         if self.monotone:
             raise ValueError("monotone must be False: Q-learning has no plans to compare.")
 

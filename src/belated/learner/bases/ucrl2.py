@@ -33,7 +33,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
@@ -170,11 +169,6 @@ class UCRL2(Base):
             options={"radius": "common"},
         ),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("form", self.form, ("exact", "bonus"))
-        check_choice("radius", self.radius, ("weissman", "common", "jaksch", "paper"))
 
     def with_half_delta(self) -> "UCRL2":
         # the radius "paper" has a fifth of the whole delta for transitions, and one for rewards

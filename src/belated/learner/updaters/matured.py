@@ -16,7 +16,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Self
 
-from belated.check import check_choice, check_integer, check_number
+from belated.check import check_choices, check_integer, check_probability
 from belated.episode import Shape
 from belated.learner.exploration import Exploration
 from belated.learner.updaters.trigger import TriggerRule
@@ -91,7 +91,7 @@ class Matured(Updater):
                 f"updater must not be {type(updater).__name__}, which waits for the feedback of "
                 "each instance and needs no older cohorts."
             )
-        check_choice("unit", self.unit, ("episodes", "seconds"))
+        check_choices(self)
         if (self.age is None) is (self.share is None):
             raise ValueError(
                 f"Give either age or share, got age={self.age} and share={self.share}."
@@ -101,9 +101,7 @@ class Matured(Updater):
             if self.age > MAX_AGE:
                 raise ValueError(f"age must be at most {MAX_AGE:,}, got {self.age}.")
         if self.share is not None:
-            check_number("share", self.share)
-            if not 0 < self.share < 1:
-                raise ValueError(f"share must lie strictly between 0 and 1, got {self.share}.")
+            check_probability("share", self.share)
             if self.unit == "seconds":
                 raise ValueError("share needs unit='episodes', got 'seconds'; pass age in seconds.")
         object.__setattr__(self, "updater", updater)
