@@ -23,7 +23,7 @@ import numpy as np
 from belated.check import check_choices, check_factor, check_probability
 from belated.episode import Shape
 from belated.learner.exploration import Exploration
-from belated.learner.updaters.updater import Arrival, Updater
+from belated.learner.updaters.updater import Updater
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,6 @@ class ExplicitExploration(Updater):
             if value is not None:
                 check_factor(name, value)
         check_probability("delta", self.delta)
-
-    def due(self, arrival: Arrival) -> bool:
-        return arrival.arrived > 0
 
     def lazy_alpha(self) -> float:
         return math.inf
