@@ -74,7 +74,7 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
 
 
 def check_choices(options: Any) -> None:
-    """Check those fields of a dataclass whose type is a `Literal`; see `check_choice`."""
+    """Check the fields of the dataclass `options` whose type is a `Literal`; see `check_choice`."""
     for option in fields(options):
         if get_origin(option.type) is Literal:
             check_choice(option.name, getattr(options, option.name), get_args(option.type))

@@ -22,7 +22,7 @@ from belated.learner.learner import Learner
 from belated.learner.problem import LearningProblem
 from belated.learner.updaters.updater import min_delay
 from belated.mdp.play import play
-from belated.simulation.run import CheckpointReporter, OnCheckpoint, Run, make_run
+from belated.simulation.run import CheckpointReporter, Run, make_run
 
 if TYPE_CHECKING:
     from belated.simulation.simulation import Simulation
@@ -36,7 +36,7 @@ def run_reference(
     problem: LearningProblem,
     delays: Ints,
     on_progress: Callable[[int], None],
-    on_checkpoint: OnCheckpoint | None = None,
+    reporter: CheckpointReporter | None = None,
 ) -> Run:
     """Simulate one run with the reference loop.
 
@@ -46,21 +46,19 @@ def run_reference(
     world, at = simulation.world, simulation.checkpoints()
     selector, everywhere = simulation.law.selector(world.shape), simulation.optimism == "everywhere"
     learner = Learner.of(problem)
-    reporter = None
-    if on_checkpoint is not None:
-        reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=len(delays), at=at)
     optimal = optimal_table(world)
     v_star = optimal[0]
     queue: Queue[Feedback] = Queue()
     visits = np.zeros(problem.rows, np.int64)
     arrived = np.zeros(problem.rows, np.int64)
-    policies: list[Policy] = []
+    policies: list[NDArray[np.int32]] = []
     gaps, alphas = [], []
     paths: list[Feedback] = []
     evaluated: Policy | None = None
     max_missing = optimism_broken = last_explored = 0
     longest = 0
     shortest = min_delay(problem.updater)
+    auto = problem.updater.lazy_alpha() == "auto"
 
     for k, choices in enumerate(delays.tolist(), start=1):
         late = queue.due(k)
@@ -90,13 +88,11 @@ def run_reference(
             np.add.at(arrived, feedback.rows(problem.shape, problem.count_stages), 1)
         alphas.append(learner.alpha)
         if simulation.trace:
-            policies.append(policy)
+            policies.append(traced_actions(policy))
         on_progress(1)
         if reporter:
             reporter.report(np.array(gaps[-1:]))
 
-    auto = problem.updater.lazy_alpha() == "auto"
-    traced = [traced_actions(policy) for policy in policies]
     return make_run(
         simulation,
         problem,
@@ -113,7 +109,7 @@ def run_reference(
         missing=learner.missing,
         mean_delay=learner.mean_delay,
         alpha=np.array(alphas)[at - 1] if auto else None,
-        policies=np.array(traced) if simulation.trace else None,
+        policies=np.array(policies) if simulation.trace else None,
     )
 
 

@@ -33,7 +33,7 @@ from belated.options import (
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
 from belated.simulation.reference import run_reference
-from belated.simulation.run import OnCheckpoint, Run, checkpoints
+from belated.simulation.run import CheckpointReporter, OnCheckpoint, Run, checkpoints
 
 Engine = Literal["auto", "compiled", "reference", "gpu"]
 OptimismCheck = Literal["start", "everywhere"]
@@ -186,7 +186,11 @@ class Simulation(SimulationOptions):
         delays = draw_delays(self.law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
         play = run_compiled if self._is_compiled(problem, pieces) else run_reference
-        return play(self, problem, delays, on_progress, on_checkpoint)
+        reporter = None
+        if on_checkpoint is not None:
+            at = self.checkpoints()
+            reporter = CheckpointReporter(on_checkpoint, seed=seed, episodes=self.episodes, at=at)
+        return play(self, problem, delays, on_progress, reporter)
 
     @property
     def law(self) -> Law:
