@@ -2,6 +2,7 @@
 
 import pytest
 
+from belated.options import name_with_options
 from belated.simulation.calibration_table import CalibrationTask, calibrate_table
 from belated.simulation.gpu import compiler, engine
 from gpus import needs_gpu, size
@@ -22,7 +23,16 @@ def rounds(monkeypatch):
     made = []
 
     def run_jobs(jobs, on_slice):
-        made.append([(job.prepared.names["base"], job.prepared.law.name, job.seed) for job in jobs])
+        made.append(
+            [
+                (
+                    name_with_options(job.prepared.setting.base),
+                    job.prepared.setting.law.name,
+                    job.seed,
+                )
+                for job in jobs
+            ]
+        )
         for job in jobs:
             job.run = job.prepared.setting.run(job.seed)
 
