@@ -22,7 +22,6 @@ from belated.learner.planning.loops import Form, plain_loops
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, Config, LearnerRecord, configure, with_room_for
 from belated.learner.updaters.trigger import NO_TRIGGER, Trigger
-from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import DRAWS
 from belated.notice import announce_compilation
 from belated.simulation import engine
@@ -257,7 +256,7 @@ class Player:
             triggered=problem.trigger_rule is not None,
             every_start=problem.updater.every_start,
             trigger_constants=rule.constants,
-            min_delay=min_delay(problem.updater),
+            min_delay=max(0, problem.updater.min_age - 1),
             v_star=self.v_star,
             selector=self.selector,
         )

@@ -20,7 +20,6 @@ from belated.exact.values import optimal_table, policy_table
 from belated.learner.feedback import Feedback, path_of, rewards_of, whole_episode
 from belated.learner.learner import Learner
 from belated.learner.problem import LearningProblem
-from belated.learner.updaters.updater import min_delay
 from belated.mdp.play import play
 from belated.simulation.run import CheckpointReporter, Run, make_run
 
@@ -57,7 +56,6 @@ def run_reference(
     evaluated: Policy | None = None
     max_missing = optimism_broken = last_explored = 0
     longest = 0
-    shortest = min_delay(problem.updater)
     auto = problem.updater.lazy_alpha() == "auto"
 
     for k, choices in enumerate(delays.tolist(), start=1):
@@ -74,7 +72,7 @@ def run_reference(
         taus = choices[group_of(selector, episode, world.shape) :: selector.groups]
         # an episode that ends early has fewer steps than delays
         for feedback, delay in zip(split(problem, episode, len(taus)), taus, strict=False):
-            queue.push(feedback, max(delay, shortest))
+            queue.push(feedback, max(delay, problem.updater.min_age - 1))
             longest = max(longest, delay)
 
         start = episode.states[0]

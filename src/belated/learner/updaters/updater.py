@@ -125,8 +125,8 @@ class Updater:
     although the updater does not require a plan."""
     min_age: ClassVar[int] = 0
     """Age in episodes at which the feedback of an episode is counted: feedback of episode i is not
-    counted before the start of episode i + `min_age`, nor before it arrives. 0 and 1 have no
-    effect."""
+    counted before the start of episode i + `min_age`, nor before it arrives. A delay of at least
+    `min_age` - 1 has the same effect; 0 and 1 have none."""
     min_age_s: ClassVar[float] = 0.0
     """Online: number of seconds since the opening of an episode before its feedback is counted."""
 
@@ -249,12 +249,3 @@ class Updater:
         By default the updater itself is returned.
         """
         return self
-
-
-def min_delay(updater: Updater) -> int:
-    """Return the delay in episodes before which `updater` counts no feedback.
-
-    Feedback of episode i is counted at the start of episode k only if k - i >= `updater.min_age`.
-    This has the same effect as a delay of at least `updater.min_age` - 1.
-    """
-    return max(0, updater.min_age - 1)
