@@ -51,14 +51,14 @@ from .learner.bases import QLearning as QLearning
 from .learner.bases import UniformRandom as UniformRandom
 from .learner.bases.base import Hooks as Hooks
 from .learner.bases.base import OwnState as OwnState
-from .learner.bases.planner import Plan as Plan
-from .learner.bases.planner import Planner as Planner
+from .learner.bases.base import Plan as Plan
+from .learner.bases.base import Planner as Planner
 from .learner.exploration import Exploration as Exploration
 from .learner.feedback import Feedback as Feedback
 from .learner.feedback import PendingEpisode as PendingEpisode
 from .learner.learner import Learner as Learner
 from .learner.plan import plan as plan
-from .learner.status import Status as Status
+from .learner.register import Status as Status
 from .learner.updaters import Active as Active
 from .learner.updaters import Arrival as Arrival
 from .learner.updaters import Batched as Batched
@@ -93,8 +93,8 @@ from .simulation.calibrate import Trial as Trial
 from .simulation.calibrate import calibrate as calibrate
 from .simulation.many import Interrupted as Interrupted
 from .simulation.many import simulate_many as simulate_many
-from .simulation.reporting import RunSoFar as RunSoFar
 from .simulation.run import Run as Run
+from .simulation.run import RunSoFar as RunSoFar
 from .simulation.simulation import simulate as simulate
 from .survival.dependence import DependenceTest as DependenceTest
 from .survival.estimate import DelayEstimate as DelayEstimate

@@ -477,7 +477,7 @@ class Learner:
         """
         known = self._known
         changed = self._absorb(feedback)
-        self._warn_beyond(known, stacklevel=5)
+        self._warn_beyond(known, stacklevel=4)
         return changed
 
     @property
