@@ -306,17 +306,18 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
                     **({} if episode.length is None else {"length": episode.length}),
                 }
             )
+
+    def column(name: str) -> Ints:
+        return np.array([getattr(episode, name) for episode in pending.values()], np.int64)
+
+    # STARTS only if the updater needs them
+    is_needed = any(episode.opened_us or episode.batch >= 0 for episode in pending.values())
     return {
         "ids": np.array(list(pending), np.int64),
-        "instances": np.array([episode.instance for episode in pending.values()], np.int64),
-        "started": np.array([episode.started for episode in pending.values()], np.int64),
+        "instances": column("instance"),
+        "started": column("started"),
         "partial": partial,
-        # only if the updater needs them
-        **{
-            name: np.array([getattr(episode, name) for episode in pending.values()], np.int64)
-            for name in STARTS
-            if any(episode.opened_us or episode.batch >= 0 for episode in pending.values())
-        },
+        **{name: column(name) for name in STARTS if is_needed},
     }
 
 

@@ -150,23 +150,13 @@ class UCRL2(Base):
             "each, pooled",
             options={"radius": "weissman"},
         ),
-        Proof(
-            "Jaksch, Ortner, Auer 2010",
-            "each, pooled",
-            "wider than `weissman`",
-            options={"radius": "jaksch"},
-        ),
-        Proof(
-            "Howson, Pike-Burke, Filippi 2023",
-            "each, pooled",
-            "wider than `weissman`",
-            options={"radius": "paper"},
-        ),
-        Proof(
-            "Weissman et al. 2003, union bound over rows and N'",
-            "each, pooled",
-            "wider than `weissman`",
-            options={"radius": "common"},
+        *(
+            Proof(by, "each, pooled", "wider than `weissman`", options={"radius": radius})
+            for radius, by in (
+                ("jaksch", "Jaksch, Ortner, Auer 2010"),
+                ("paper", "Howson, Pike-Burke, Filippi 2023"),
+                ("common", "Weissman et al. 2003, union bound over rows and N'"),
+            )
         ),
     )
 
