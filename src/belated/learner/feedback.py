@@ -277,11 +277,6 @@ class PendingEpisode:
         """
         return self.received.bit_count() == (self.length or horizon)
 
-    @property
-    def is_untouched(self) -> bool:
-        """Whether no feedback of the episode has arrived."""
-        return not self.received and self.path is None
-
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """Return the records of pending episodes as plain arrays and numbers, for `restore_pending`.
@@ -292,8 +287,8 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """
     partial = []
     for place, episode in enumerate(pending.values()):
-        if not episode.is_untouched:
-            path = episode.path
+        path = episode.path
+        if episode.received or path is not None:
             received = range(episode.received.bit_length())
             partial.append(
                 {

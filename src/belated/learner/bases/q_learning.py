@@ -31,8 +31,7 @@ import numpy as np
 from belated.check import check_finite, check_range
 from belated.compiled import dereference, inlined
 from belated.episode import Floats, Shape
-from belated.learner.bases.base import BackupRule, Base, Hooks, OwnState, Proof
-from belated.learner.bases.baselines import zero
+from belated.learner.bases.base import NO_RULE, BackupRule, Base, Hooks, OwnState, Proof
 from belated.learner.planning.greedy import choose_actions, first_best
 from belated.worklist import put
 
@@ -256,4 +255,4 @@ class QLearning(Base):
             size=4 * H * S * A,
             width=3,
         )
-        return BackupRule(zero, np.array(parameters), reads="successors", hooks=hooks)
+        return NO_RULE._replace(constants=np.array(parameters), reads="successors", hooks=hooks)
