@@ -249,23 +249,23 @@ def batch_arrays(jobs: Sequence[Job]) -> tuple[World, Runs, Learner]:
 def first_runs(jobs: Sequence[Job]) -> Runs:
     """Return the arrays of runs before their first episodes."""
     sizes = jobs[0].prepared.kind.sizes
-    settings = list({id(job.prepared): job.prepared for job in jobs}.values())
-    setting_index = {id(prepared): i for i, prepared in enumerate(settings)}
+    settings = list(dict.fromkeys(job.prepared for job in jobs))
+    setting_index = {prepared: i for i, prepared in enumerate(settings)}
     own = [prepared.problem.backup_rule.constants for prepared in settings]
     constants = np.zeros((len(settings), max(each.size for each in own)))
     for i, each in enumerate(own):
         constants[i, : each.size] = each
-    drawn = list({id(job.delays): job.delays.values for job in jobs}.values())
-    delay_start = dict(zip(map(id, drawn), starts([each.size for each in drawn]), strict=False))
+    drawn = list(dict.fromkeys(job.delays for job in jobs))
+    delay_start = dict(zip(drawn, starts([each.values.size for each in drawn]), strict=False))
     slots = [job.slots for job in jobs]
     points = [job.prepared.points for job in jobs]
     ints = np.zeros((len(jobs), columns.INTS), np.int64)
-    ints[:, columns.SETTING] = [setting_index[id(job.prepared)] for job in jobs]
+    ints[:, columns.SETTING] = [setting_index[job.prepared] for job in jobs]
     ints[:, columns.EPISODES] = [job.episodes for job in jobs]
     ints[:, columns.SLOTS] = starts(slots)[:-1]
     ints[:, columns.SLOT_COUNT] = slots
     ints[:, columns.NEXT_POINT] = starts([each.size for each in points])[:-1]
-    ints[:, columns.DELAYS] = [delay_start[id(job.delays.values)] for job in jobs]
+    ints[:, columns.DELAYS] = [delay_start[job.delays] for job in jobs]
     floats = np.zeros((len(jobs), columns.FLOATS))
     floats[:, columns.ALPHA] = [job.prepared.alpha for job in jobs]
     if sizes.counts_visits:
@@ -278,7 +278,7 @@ def first_runs(jobs: Sequence[Job]) -> Runs:
         ints=ints,
         floats=floats,
         constants=constants,
-        delays=np.concatenate(drawn),
+        delays=np.concatenate([each.values for each in drawn]),
         points=np.concatenate(points).astype(np.int32),
         regret=np.zeros(sum(each.size for each in points)),
         paths=np.zeros((sum(slots), 2 * sizes.H + 1), path_type(sizes)),

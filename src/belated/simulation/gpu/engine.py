@@ -127,7 +127,7 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
         If the results of a backup on the GPU and on the CPU differ in any bit.
     """
     check_device()
-    for prepared in {id(job.prepared): job.prepared for job in jobs}.values():
+    for prepared in dict.fromkeys(job.prepared for job in jobs):
         check_backup(prepared.kind.backup, prepared.problem)
     draw_all_delays(jobs)
     remaining = sorted(jobs, key=lambda job: job.work, reverse=True)
