@@ -262,7 +262,7 @@ class Player:
         )
         parts = {"backup": problem.backup_rule.backup, "trigger": rule.trigger}
         built_in = all(map(is_built_in, parts.values()))
-        if own := unrehearsed(parts):
+        if not built_in and (own := unrehearsed(parts)):
             with rehearse(own, REHEARSED_PLANS):
                 self._rehearse(config, options, rule.trigger, labels, delays)
         run = engine.empty_run(problem, pieces=pieces, episodes=episodes)
