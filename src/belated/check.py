@@ -10,10 +10,11 @@ first: types, shapes, and the range of every number that is used as an index.
 import re
 import reprlib
 from collections.abc import Iterable
+from dataclasses import fields
 from difflib import get_close_matches
 from numbers import Real
 from operator import index
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args, get_origin
 
 if TYPE_CHECKING:  # commands that need no numbers start without NumPy
     import numpy as np
@@ -83,6 +84,33 @@ def check_choice(name: str, value: object, allowed: tuple[str, ...]) -> None:
         listed = ", ".join(repr(word) for word in allowed)
         near = did_you_mean(similar(value, allowed)) if isinstance(value, str) else ""
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.{near}")
+
+
+def check_choices(options: Any) -> None:
+    """Check the fields of the dataclass `options` whose type is a `Literal`; see `check_choice`."""
+    for option in fields(options):
+        if get_origin(option.type) is Literal:
+            check_choice(option.name, getattr(options, option.name), get_args(option.type))
+
+
+def check_factor(name: str, value: object) -> None:
+    """Raise TypeError or ValueError if `value` is not a finite number of at least 0.
+
+    `name` is the name of the argument in the error message.
+    """
+    check_number(name, value)
+    if not 0 <= value < float("inf"):  # type: ignore[operator]
+        raise ValueError(f"{name} must be finite and at least 0, got {value}.")
+
+
+def check_probability(name: str, value: object) -> None:
+    """Raise TypeError or ValueError if `value` does not lie strictly between 0 and 1.
+
+    `name` is the name of the argument in the error message.
+    """
+    check_number(name, value)
+    if not 0 < value < 1:  # type: ignore[operator]
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {value}.")
 
 
 def similar(text: str, names: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from typing import Any, Final, Literal, TypeVar, cast, get_args
 
-from belated.check import check_choice, did_you_mean, similar
+from belated.check import check_choices, did_you_mean, similar
 
 Stages = Literal["each", "pooled"]
 Late = Literal["everything", "rewards"]
@@ -64,8 +64,7 @@ class LearnerOptions:
     )
 
     def __post_init__(self) -> None:
-        for name, choices in option_choices(type(self)).items():
-            check_choice(name, getattr(self, name), choices)
+        check_choices(self)
 
     @property
     def late_rewards(self) -> bool:

@@ -17,7 +17,7 @@ ONE = bl.MDP.dense([[[1.0]]], [[0.5]], horizon=1)
 engines = pytest.mark.parametrize("engine", ["compiled", "reference"])
 
 
-def due(updater: bl.Lazy, n: int, epoch: int) -> bool:
+def due(updater: bl.Updater, n: int, epoch: int) -> bool:
     counts = np.array([3, n]), np.array([3, epoch])
     return bool(updater.due(Arrival(*counts, rows=np.array([1]), arrived=1, since_plan=1)))
 
@@ -197,3 +197,24 @@ def test_the_lowest_free_copy_plays_next() -> None:
     learner.start(5)
     assert learner.policy == fresh
     assert learner.instances == 3
+
+
+def test_an_updater_that_defines_an_alpha_needs_no_method_due() -> None:
+    class Twice(bl.Updater):
+        name = "twice"
+
+        def lazy_alpha(self) -> float:
+            return 1.0
+
+    for n, epoch in ((3, 3), (5, 3), (6, 3), (1, 0)):
+        assert due(Twice(), n, epoch) == due(bl.Lazy(1), n, epoch) == (n >= max(1, 2 * epoch))
+
+
+def test_a_subclass_of_matured_may_have_a_condition_of_its_own() -> None:
+    class Never(bl.Matured):
+        def due(self, arrival: Arrival) -> bool:
+            return False
+
+    assert due(bl.Matured(bl.Active(), age=5), 1, 0)
+    assert not due(Never(bl.Active(), age=5), 1, 0)
+    assert Never(bl.Active(), age=5).lazy_alpha() is None

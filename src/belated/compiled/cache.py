@@ -31,7 +31,6 @@ from llvmlite.binding import get_host_cpu_name  # type: ignore[import-untyped]
 from numba.core.serialize import dumps
 
 # numba is typed in part; these parts are not
-NumbaCache: Any = numba.core.caching._Cache
 NullCache: Any = numba.core.caching.NullCache
 Reducer: Any = numba.core.caching.CompileResultCacheImpl
 
@@ -48,11 +47,12 @@ MAX_UNUSED_S: Final = 30 * 86_400
 """Age, in seconds, at which a folder of code of other sources is deleted."""
 
 
-class DiskCache(NumbaCache):  # type: ignore[misc]
+class DiskCache(NullCache):  # type: ignore[misc]
     """Cached code of one function: one file for each signature and kind of processor.
 
     A file begins with the digest of its content. A file that is damaged, or refers to something
-    that no longer exists, is deleted, and the function is compiled again.
+    that no longer exists, is deleted, and the function is compiled again. The cache is always in
+    use, so that `enable`, `disable` and `flush` do nothing.
     """
 
     def __init__(self, function: Any, folder: Path) -> None:
@@ -103,15 +103,6 @@ class DiskCache(NumbaCache):  # type: ignore[misc]
     def _path(self, sig: Any, target_context: Any) -> Path:
         key = f"{self._name} {sig} {target_context.codegen().magic_tuple()}"
         return self._folder / f"{self._prefix}{sha256(key.encode()).hexdigest()[:24]}.nbc"
-
-    def enable(self) -> None:
-        """Do nothing: the cache is always in use."""
-
-    def disable(self) -> None:
-        """Do nothing: the cache is always in use."""
-
-    def flush(self) -> None:
-        """Do nothing: files of other sources are deleted by `folder`."""
 
 
 def cache_of(function: Any) -> Any:

@@ -36,11 +36,6 @@ NO_ALLOCATION: Final[dict[str, Any]] = {"_nrt": False}
 """Option of numba: compile without the runtime that allocates memory and counts references."""
 
 
-def compiled(function: F) -> F:
-    """Return `function` as a compiled function, which may allocate memory."""
-    return _jit(function)
-
-
 def kernel(function: F) -> F:
     """Return `function` as a kernel: a compiled function that must not allocate memory."""
     return _jit(function, **NO_ALLOCATION)

@@ -31,7 +31,6 @@ Reads = Literal["successors", "best", "extremes", "above", "everything", "order"
 """Values of the next step that a backup reads; see `BackupRule.reads`."""
 
 READS: Final = get_args(Reads)
-READS_SUCCESSORS: Final = READS.index("successors")
 READS_BEST: Final = READS.index("best")
 READS_EXTREMES: Final = READS.index("extremes")
 READS_EVERYTHING: Final = READS.index("everything")

@@ -276,11 +276,6 @@ class PendingEpisode:
         """
         return self.received.bit_count() == (self.length or horizon)
 
-    @property
-    def is_untouched(self) -> bool:
-        """Whether no feedback of the episode has arrived."""
-        return not self.received and self.path is None
-
 
 def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """Return the records of pending episodes as plain arrays and numbers, for `restore_pending`.
@@ -291,8 +286,8 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
     """
     partial = []
     for place, episode in enumerate(pending.values()):
-        if not episode.is_untouched:
-            path = episode.path
+        path = episode.path
+        if episode.received or path is not None:
             received = range(episode.received.bit_length())
             partial.append(
                 {
@@ -305,17 +300,18 @@ def snapshot_pending(pending: dict[int, PendingEpisode]) -> dict[str, Any]:
                     **({} if episode.length is None else {"length": episode.length}),
                 }
             )
+
+    def column(name: str) -> Ints:
+        return np.array([getattr(episode, name) for episode in pending.values()], np.int64)
+
+    # STARTS only if the updater needs them
+    is_needed = any(episode.opened_us or episode.batch >= 0 for episode in pending.values())
     return {
         "ids": np.array(list(pending), np.int64),
-        "instances": np.array([episode.instance for episode in pending.values()], np.int64),
-        "started": np.array([episode.started for episode in pending.values()], np.int64),
+        "instances": column("instance"),
+        "started": column("started"),
         "partial": partial,
-        # only if the updater needs them
-        **{
-            name: np.array([getattr(episode, name) for episode in pending.values()], np.int64)
-            for name in STARTS
-            if any(episode.opened_us or episode.batch >= 0 for episode in pending.values())
-        },
+        **{name: column(name) for name in STARTS if is_needed},
     }
 
 

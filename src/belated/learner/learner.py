@@ -127,16 +127,16 @@ class Learner:
         self._initialise(problem)
 
     @classmethod
-    def of(cls, problem: LearningProblem) -> "Learner":
-        """Return a new learner for `problem`."""
+    def of(cls, problem: LearningProblem, saved: Mapping[str, Any] | None = None) -> "Learner":
+        """Return a learner for `problem`, new or in the state of the snapshot `saved`."""
         learner = cls.__new__(cls)
-        learner._initialise(problem)
+        learner._initialise(problem, saved)
         return learner
 
-    def _initialise(self, problem: LearningProblem) -> None:
+    def _initialise(self, problem: LearningProblem, saved: Mapping[str, Any] | None = None) -> None:
         self._problem = problem
-        self._register = Register(problem)
-        self._instances = Instances(self._register)
+        self._register = Register(problem, saved)
+        self._instances = Instances(self._register, saved)
         self._watch = RepetitionWatch(problem.shape)
 
     def __repr__(self) -> str:
@@ -556,13 +556,4 @@ class Learner:
             range.
         """
         with damage_errors():
-            return cls._restore(saved, restore_problem(saved, base, updater))
-
-    @classmethod
-    def _restore(cls, saved: dict[str, Any], problem: LearningProblem) -> "Learner":
-        learner = cls.__new__(cls)
-        learner._problem = problem
-        learner._register = Register.restore(problem, saved, len(saved["instances"]))
-        learner._instances = Instances(learner._register, saved)
-        learner._watch = RepetitionWatch(problem.shape)
-        return learner
+            return cls.of(restore_problem(saved, base, updater), saved)

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from belated.check import check_integer
 from belated.episode import Ints, Shape
 from belated.learner.bases import BASE_NAMES
-from belated.learner.bases.base import BaseAlgorithm, Plan, Planner, check_plan
+from belated.learner.bases.base import BaseAlgorithm, Plan, Planner
 from belated.learner.instance import Instance
 from belated.learner.problem import LearningProblem
 from belated.learner.state import Counts, add, empty_counts, empty_state, with_room
@@ -76,7 +76,7 @@ def plan(
     base = BASE_NAMES.parse(base)
     if isinstance(base, BaseAlgorithm) and base.stepwise:
         raise ValueError(f"base must plan from counts, but {base.name} learns from single steps.")
-    n, m, size = _check_counts(visits, transitions, horizon)
+    m, size = _check_counts(visits, transitions, horizon)
     shape = size.restrict(terminal=terminal, allowed=allowed)
     problem = LearningProblem(
         shape=shape,
@@ -87,13 +87,6 @@ def plan(
         stages="pooled" if m.ndim == 3 else "each",
         seed=seed,
     )
-    if problem.algorithm.planner is not None:
-        dense = n.reshape(-1, *n.shape[-2:]), m.reshape(-1, *m.shape[-3:])
-        keywords = {"shape": shape} if shape.is_restricted else {}
-        planner = problem.algorithm.planner
-        made: Plan = planner.plan(*dense, problem.rewards, problem.episodes, **keywords)
-        check_plan(made, shape)
-        return made
     state = empty_state(problem)._replace(counts=from_dense(shape, m))
     Instance(problem, 0, state).plan(0.0)
     return Plan(state.table.actions, state.table.q.reshape(shape.table), state.table.v)
@@ -101,8 +94,8 @@ def plan(
 
 def _check_counts(
     visits: ArrayLike, transitions: ArrayLike, horizon: int | None
-) -> tuple[Ints, Ints, Shape]:
-    """Return N' and M' as arrays of integers, and the size of the problem.
+) -> tuple[Ints, Shape]:
+    """Return M' as an array of integers, and the size of the problem.
 
     `visits`, `transitions` and `horizon` are arguments of `plan`. Raises ValueError if their shapes
     do not match, or if the visit count of a row is not the sum of its transition counts.
@@ -128,7 +121,7 @@ def _check_counts(
             f"visits{list(at)} must be {m[at].sum()}, the sum of transitions{list(at)}, "
             f"got {n[at]}."
         )
-    return n, m, Shape(m.shape[-1], m.shape[-2], m.shape[0] if m.ndim == 4 else horizon or 1)
+    return m, Shape(m.shape[-1], m.shape[-2], m.shape[0] if m.ndim == 4 else horizon or 1)
 
 
 def _integers(name: str, values: ArrayLike) -> Ints:

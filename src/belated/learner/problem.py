@@ -8,7 +8,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from belated.check import check_integer, did_you_mean, similar
-from belated.episode import Floats, Shape
+from belated.episode import Shape
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import NO_RULE, BackupRule, BaseAlgorithm, Planner
 from belated.learner.rewards import (
@@ -31,12 +31,7 @@ class PlannerAlgorithm(BaseAlgorithm):
     name = ""
 
     def __init__(self, planner: Planner) -> None:
-        object.__setattr__(self, "_planner", planner)
-
-    @property
-    def planner(self) -> Planner:
-        planner: Planner = self._planner  # type: ignore[attr-defined]
-        return planner
+        object.__setattr__(self, "planner", planner)
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         return NO_RULE
@@ -170,14 +165,6 @@ class LearningProblem(LearnerOptions):
         )
         kinds = {"bonus": estimator.kind, "mean": MEAN, "sample": SAMPLE, "ridge": RIDGE}
         return estimator._replace(kind=kinds[base.reward_estimate])
-
-    def initial_rewards(self) -> Floats:
-        """Return the known rewards, or initial estimates of unknown rewards; shape (H, S * A)."""
-        H, S, A = self.shape.table
-        if not self.unknown_rewards:
-            known: Floats = self.rewards.reshape(H, S * A).copy()
-            return known
-        return np.full((H, S * A), 0.0 if self.reward_estimator.kind in (MEAN, RIDGE) else 1.0)
 
 
 def check_planner(planner: Planner) -> None:

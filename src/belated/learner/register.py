@@ -195,9 +195,16 @@ class Register:
     ----------
     problem : LearningProblem
         Problem of the learner.
+    saved : mapping, optional
+        Snapshot of the learner to continue from; by default there are no episodes.
+
+    Raises
+    ------
+    ValueError
+        If the snapshot is damaged.
     """
 
-    def __init__(self, problem: LearningProblem) -> None:
+    def __init__(self, problem: LearningProblem, saved: Mapping[str, Any] | None = None) -> None:
         self.problem = problem
         self.begun = 0  # number of episodes started
         self.waited = 0  # sum of the numbers of episodes in flight at the start of each
@@ -206,6 +213,8 @@ class Register:
         self.delays = DurationCounts()
         self.free = [0]  # heap of the instances without outstanding feedback
         self.held = HeldFeedback(problem.updater)
+        if saved is not None:
+            self._restore(saved)
 
     @property
     def observed(self) -> int:
@@ -358,7 +367,7 @@ class Register:
         return batch
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the register as plain arrays and numbers, for `restore`."""
+        """Return the register as plain arrays and numbers."""
         return {
             "seen": self.seen.snapshot(),
             "pending": snapshot_pending(self.pending),
@@ -368,15 +377,8 @@ class Register:
             **({"held": self.held.snapshot()} if self.held else {}),
         }
 
-    @classmethod
-    def restore(
-        cls, problem: LearningProblem, saved: Mapping[str, Any], instances: int
-    ) -> "Register":
-        """Return a register of `snapshot`; `instances` is the number of instances of the learner.
-
-        Raises ValueError if the snapshot is damaged.
-        """
-        self = cls(problem)
+    def _restore(self, saved: Mapping[str, Any]) -> None:
+        problem, instances = self.problem, len(saved["instances"])
         self.seen = IdSet.restore(saved["seen"])
         self.pending = restore_pending(saved["pending"], problem.shape, instances=instances)
         if any(id in self.seen for id in self.pending):
@@ -391,4 +393,3 @@ class Register:
         multi = problem.updater.multi_instance
         busy = {pending.instance for pending in self.pending.values()} if multi else set()
         self.free = [index for index in range(instances) if index not in busy]
-        return self

@@ -6,7 +6,7 @@ therefore checked completely when it is restored.
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import fields
 from typing import Any, Final, cast
 
 import numpy as np
@@ -173,14 +173,12 @@ def _describe(part: object, known: Mapping[str, type]) -> dict[str, Any]:
     name = getattr(part, "name", type(part).__name__)
     if known.get(name) is not type(part):
         return {"name": type(part).__name__ if name in known else name, "options": None}
-    options = asdict(part)  # type: ignore[call-overload]
-    if isinstance(part, Updater):
-        for option in options:
-            value = getattr(part, option)
-            if isinstance(value, Updater):  # of Matured
-                options[option] = _describe(value, known)
-            elif isinstance(value, tuple):  # of Batched
-                options[option] = list(value)
+    options = {option.name: getattr(part, option.name) for option in fields(part)}  # type: ignore[arg-type]
+    for option, value in options.items():
+        if isinstance(value, Updater):  # of Matured
+            options[option] = _describe(value, known)
+        elif isinstance(part, Updater) and isinstance(value, tuple):  # of Batched
+            options[option] = list(value)
     return {"name": name, "options": options}
 
 

@@ -24,14 +24,11 @@ from belated.learner.backup import READS, as_backup
 from belated.learner.bases.base import OwnState
 from belated.learner.exploration import Exploration
 from belated.learner.problem import LearningProblem
-from belated.learner.rewards import RewardEstimator, RewardSums
+from belated.learner.rewards import MEAN, RIDGE, RewardEstimator, RewardSums
 from belated.theory import lazy_terms
 from belated.worklist import Worklist, empty_worklist
 
 Number = TypeVar("Number", bound=np.generic)
-
-NEW: Final = -1
-"""Result of `add` for a successor that had not been observed before."""
 
 # Indices into `LearnerState.numbers`:
 PLANS: Final = 0  # number of plans computed
@@ -98,7 +95,7 @@ def has_room(counts: Counts, steps: int) -> bool:
 
 
 @inlined
-def add(counts: Counts, row: int, stage: int, state: int, successor: int, times: int) -> int:
+def add(counts: Counts, row: int, stage: int, state: int, successor: int, times: int) -> None:
     """Add one or more observations of the same transition to the counts.
 
     Parameters
@@ -113,25 +110,16 @@ def add(counts: Counts, row: int, stage: int, state: int, successor: int, times:
         Next state.
     times : int
         Number of observations of the transition.
-
-    Returns
-    -------
-    int
-        Position of the successor in the block of the row, or NEW if it was not in the block.
     """
     counts.n[row] += times
     counts.visits[stage, state] += times
-    first = counts.start[row]
-    at = first
-    end = first + counts.size[row]
+    at = counts.start[row]
+    end = at + counts.size[row]
     while at < end and counts.succ[at] < successor:
         at += 1
     if at == end or counts.succ[at] != successor:
         at = insert(counts, row, stage, successor, at)
-        counts.m[at] += times
-        return NEW
     counts.m[at] += times
-    return at - first
 
 
 @kernel
@@ -343,6 +331,8 @@ def empty_state(problem: LearningProblem) -> LearnerState:
     reward_rows = rows if problem.unknown_rewards else 0
     alpha = updater.lazy_alpha()
     table = empty_table(shape)
+    initial = 0.0 if problem.reward_estimator.kind in (MEAN, RIDGE) else 1.0
+    rewards = np.full(table.q.shape, initial) if problem.unknown_rewards else problem.rewards
     hooks = problem.backup_rule.hooks
     if hooks is not None:
         hooks.initialise(problem.backup_rule.constants, table.q, table.v)
@@ -359,7 +349,7 @@ def empty_state(problem: LearningProblem) -> LearnerState:
             np.zeros(1, np.int64),
         ),
         exploration=updater.exploration(shape, float(base.epsilon)),
-        rewards=problem.initial_rewards(),
+        rewards=rewards.reshape(table.q.shape).copy(),
         table=table,
         epoch_counts=np.zeros(rows, np.int64),
         alpha=np.array([alpha if isinstance(alpha, float) else np.inf]),

@@ -22,12 +22,11 @@ from belated.learner.planning.loops import Form, plain_loops
 from belated.learner.problem import LearningProblem
 from belated.learner.state import PLANS, Config, LearnerRecord, configure, with_room_for
 from belated.learner.updaters.trigger import NO_TRIGGER, Trigger
-from belated.learner.updaters.updater import min_delay
 from belated.mdp.model import DRAWS
 from belated.notice import announce_compilation
 from belated.simulation import engine
 from belated.simulation.engine import enlarge
-from belated.simulation.run import CheckpointReporter, OnCheckpoint, Run, make_run
+from belated.simulation.run import CheckpointReporter, Run, make_run
 from belated.theory import missing, owners
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def run_compiled(
     problem: LearningProblem,
     delays: Ints,
     on_progress: OnProgress,
-    on_checkpoint: OnCheckpoint | None = None,
+    reporter: CheckpointReporter | None = None,
 ) -> Run:
     """Simulate one run with the compiled engine.
 
@@ -101,8 +100,8 @@ def run_compiled(
         are next to each other.
     on_progress : callable
         Function called with the number of episodes played since its last call.
-    on_checkpoint : callable, optional
-        Function called with a `RunSoFar` for each checkpoint.
+    reporter : CheckpointReporter, optional
+        Reporter of the checkpoints.
 
     Returns
     -------
@@ -114,9 +113,6 @@ def run_compiled(
     traced = episodes if simulation.trace else 0
     policies = np.zeros((traced, shape.horizon, shape.states), np.int32)
     player = Player(simulation, problem, on_progress)
-    reporter = None
-    if on_checkpoint is not None:
-        reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=episodes, at=at)
     if problem.updater.multi_instance:
         played, instances = play_instances(player, delays, policies)
         if reporter:
@@ -260,7 +256,7 @@ class Player:
             triggered=problem.trigger_rule is not None,
             every_start=problem.updater.every_start,
             trigger_constants=rule.constants,
-            min_delay=min_delay(problem.updater),
+            min_delay=max(0, problem.updater.min_age - 1),
             v_star=self.v_star,
             selector=self.selector,
         )

@@ -20,9 +20,8 @@ from belated.exact.values import optimal_table, policy_table
 from belated.learner.feedback import Feedback, path_of, rewards_of, whole_episode
 from belated.learner.learner import Learner
 from belated.learner.problem import LearningProblem
-from belated.learner.updaters.updater import min_delay
 from belated.mdp.play import play
-from belated.simulation.run import CheckpointReporter, OnCheckpoint, Run, make_run
+from belated.simulation.run import CheckpointReporter, Run, make_run
 
 if TYPE_CHECKING:
     from belated.simulation.simulation import Simulation
@@ -36,7 +35,7 @@ def run_reference(
     problem: LearningProblem,
     delays: Ints,
     on_progress: Callable[[int], None],
-    on_checkpoint: OnCheckpoint | None = None,
+    reporter: CheckpointReporter | None = None,
 ) -> Run:
     """Simulate one run with the reference loop.
 
@@ -47,21 +46,18 @@ def run_reference(
     world, at = simulation.world, simulation.checkpoints()
     selector, everywhere = simulation.law.selector(world.shape), simulation.optimism == "everywhere"
     learner = Learner.of(problem)
-    reporter = None
-    if on_checkpoint is not None:
-        reporter = CheckpointReporter(on_checkpoint, seed=problem.seed, episodes=len(delays), at=at)
     optimal = optimal_table(world)
     v_star = optimal[0]
     queue: Queue[Feedback] = Queue()
     visits = np.zeros(problem.rows, np.int64)
     arrived = np.zeros(problem.rows, np.int64)
-    policies: list[Policy] = []
+    policies: list[NDArray[np.int32]] = []
     gaps, alphas = [], []
     paths: list[Feedback] = []
     evaluated: Policy | None = None
     max_missing = optimism_broken = last_explored = 0
     longest = 0
-    shortest = min_delay(problem.updater)
+    auto = problem.updater.lazy_alpha() == "auto"
 
     for k, choices in enumerate(delays.tolist(), start=1):
         late = queue.due(k)
@@ -77,7 +73,7 @@ def run_reference(
         taus = choices[group_of(selector, episode, world.shape) :: selector.groups]
         # an episode that ends early has fewer steps than delays
         for feedback, delay in zip(split(problem, episode, len(taus)), taus, strict=False):
-            queue.push(feedback, max(delay, shortest))
+            queue.push(feedback, max(delay, problem.updater.min_age - 1))
             longest = max(longest, delay)
 
         start = episode.states[0]
@@ -91,13 +87,11 @@ def run_reference(
             np.add.at(arrived, feedback.rows(problem.shape, problem.count_stages), 1)
         alphas.append(learner.alpha)
         if simulation.trace:
-            policies.append(policy)
+            policies.append(traced_actions(policy))
         on_progress(1)
         if reporter:
             reporter.report(np.array(gaps[-1:]))
 
-    auto = problem.updater.lazy_alpha() == "auto"
-    traced = [traced_actions(policy) for policy in policies]
     return make_run(
         simulation,
         problem,
@@ -114,7 +108,7 @@ def run_reference(
         missing=learner.missing,
         mean_delay=learner.mean_delay,
         alpha=np.array(alphas)[at - 1] if auto else None,
-        policies=np.array(traced) if simulation.trace else None,
+        policies=np.array(policies) if simulation.trace else None,
     )
 
 

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import product
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from belated.options import (
 from belated.randomness import check_seed
 from belated.simulation.compiled_run import OnProgress, run_compiled, why_not_compiled
 from belated.simulation.reference import run_reference
-from belated.simulation.run import OnCheckpoint, Run, checkpoints
+from belated.simulation.run import CheckpointReporter, OnCheckpoint, Run, checkpoints
 
 Engine = Literal["auto", "compiled", "reference", "gpu"]
 OptimismCheck = Literal["start", "everywhere"]
@@ -110,10 +110,8 @@ class Simulation(SimulationOptions):
             check_choice("rewards", self.rewards, CHOICES["rewards"])
         if self.every is not None:
             check_integer("every", self.every, 1)
-        check_choice("engine", self.engine, get_args(Engine))
-        check_choice("optimism", self.optimism, get_args(OptimismCheck))
-        self.law.selector(self.world.shape)  # may reject the shape
         super().__post_init__()
+        self.law.selector(self.world.shape)  # may reject the shape
         _ = self.problem(0).backup_rule  # may reject the shape
 
     def problem(self, seed: int, longest_delay: float | None = None) -> LearningProblem:
@@ -188,7 +186,11 @@ class Simulation(SimulationOptions):
         delays = draw_delays(self.law, seed, self.episodes, pieces=pieces, on_progress=on_progress)
         problem = self.problem(seed, longest_delay(delays))
         play = run_compiled if self._is_compiled(problem, pieces) else run_reference
-        return play(self, problem, delays, on_progress, on_checkpoint)
+        reporter = None
+        if on_checkpoint is not None:
+            at = self.checkpoints()
+            reporter = CheckpointReporter(on_checkpoint, seed=seed, episodes=self.episodes, at=at)
+        return play(self, problem, delays, on_progress, reporter)
 
     @property
     def law(self) -> Law:

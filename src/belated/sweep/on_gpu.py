@@ -53,12 +53,12 @@ def run_together(cells: Sequence[Cell], on_cell: OnCell, on_progress: OnProgress
         Function called after each slice of episodes, with a map from the id of a cell to the number
         of its episodes in the slice. An exception that it raises stops the computation.
     """
-    from belated.simulation.gpu.batch import Batch, Job
-    from belated.simulation.gpu.engine import prepare, run_jobs
+    from belated.simulation.gpu.batch import Batch, Job, Prepared
+    from belated.simulation.gpu.engine import run_jobs
 
     began = time.perf_counter()
     settings = {cell.setting: cell for cell in cells}
-    prepared = {setting: prepare(cell.build()) for setting, cell in settings.items()}
+    prepared = {setting: Prepared(cell.build()) for setting, cell in settings.items()}
     jobs = {cell: [Job(prepared[cell.setting], seed) for seed in cell.seeds] for cell in cells}
     owner = {id(job): cell for cell, own in jobs.items() for job in own}
     total = sum(cell.episodes * len(cell.seeds) for cell in cells)

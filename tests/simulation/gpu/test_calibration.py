@@ -22,7 +22,9 @@ def rounds(monkeypatch):
     made = []
 
     def run_jobs(jobs, on_slice):
-        made.append([(job.prepared.setting.base, job.prepared.law.name, job.seed) for job in jobs])
+        made.append(
+            [(job.prepared.setting.base, job.prepared.setting.law.name, job.seed) for job in jobs]
+        )
         for job in jobs:
             job.run = job.prepared.setting.run(job.seed)
 

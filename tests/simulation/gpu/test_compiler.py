@@ -10,7 +10,7 @@ import pytest
 
 import belated as bl
 from belated.simulation.gpu import GpuMismatchError, selftest
-from belated.simulation.gpu.engine import prepare
+from belated.simulation.gpu.batch import Prepared
 from belated.simulation.simulation import Simulation
 from gpus import needs_gpu
 
@@ -69,7 +69,7 @@ def test_a_backup_with_other_bits_is_an_error(monkeypatch: pytest.MonkeyPatch) -
         def backup_rule(self, shape: bl.Shape, episodes: int) -> bl.BackupRule:
             return bl.BackupRule(bonus, np.array([0.1]))
 
-    prepared = prepare(
+    prepared = Prepared(
         Simulation(world=bl.world("chain-3"), base=Own(), updater="active", episodes=9)
     )
     on_cpu, on_gpu = selftest.testers(prepared.kind.backup)

@@ -1,6 +1,5 @@
 """Base classes of the base algorithms, with their options and the properties that learners read."""
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace
 from types import MappingProxyType
@@ -9,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, Sel
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice, check_number
+from belated.check import check_choices, check_factor, check_probability
 from belated.compiled import JIT
 from belated.episode import Floats, Ints, Shape
 from belated.learner.backup import Backup, Function, Reads, Row, Stage
@@ -217,6 +216,9 @@ class BaseAlgorithm:
     """Declarations of what is proved about the optimism of the base, each for certain values of its
     options. The first declaration whose options agree with those of the base applies."""
 
+    def __post_init__(self) -> None:
+        check_choices(self)
+
     @property
     def proof(self) -> Proof:
         """The declaration in `proofs` that applies to the options of this base.
@@ -280,9 +282,6 @@ class TieBreakingBase(BaseAlgorithm):
     _: KW_ONLY
     ties: Literal["first", "random"] = "first"
 
-    def __post_init__(self) -> None:
-        check_choice("ties", self.ties, ("first", "random"))
-
 
 def resamples_every_episode(resample: Resample, updater: "Updater") -> bool:
     """Return whether a base that draws random numbers plans for every episode.
@@ -339,12 +338,8 @@ class Base(TieBreakingBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("delta", self.delta)
-        check_number("scale", self.scale)
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie strictly between 0 and 1, got {self.delta}.")
-        if not (self.scale >= 0 and math.isfinite(self.scale)):
-            raise ValueError(f"scale must be finite and at least 0, got {self.scale}.")
+        check_probability("delta", self.delta)
+        check_factor("scale", self.scale)
         if not isinstance(self.monotone, bool):
             raise TypeError(f"monotone must be True or False, got {self.monotone!r}.")
 

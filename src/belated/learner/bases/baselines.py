@@ -14,17 +14,12 @@ from numpy.typing import NDArray
 from belated.check import check_number
 from belated.episode import Ints, Shape
 from belated.learner.backup import Row, Stage, backup, cap, mean
-from belated.learner.bases.base import BackupRule, BaseAlgorithm, TieBreakingBase
+from belated.learner.bases.base import NO_RULE, BackupRule, BaseAlgorithm, TieBreakingBase
 
 
 @backup
 def greedy(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
     return row.reward + (mean(stage, row) if row.n > 0 else 0.0)
-
-
-@backup
-def zero(constants: NDArray[np.float64], stage: Stage, row: Row) -> float:
-    return 0.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +70,7 @@ class UniformRandom(BaseAlgorithm):
     epsilon = 1.0
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
-        return BackupRule(zero, np.zeros(1), reads="successors")
+        return NO_RULE._replace(reads="successors")
 
 
 @backup

@@ -34,7 +34,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice
 from belated.compiled import inlined, kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, RowTerms, Stage, anywhere, backup, clipped, mean, unseen
@@ -442,11 +441,6 @@ class Chi2_UCRL(Base):
         ),
         Proof("", note="of the published order in S and N'", options={"radius": "practical"}),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("form", self.form, ("exact", "bonus"))
-        check_choice("radius", self.radius, ("provable", "practical"))
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table

@@ -33,7 +33,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice
 from belated.compiled import inlined, kernel
 from belated.elementary import exp, expm1, expm1_negative, log, log1p
 from belated.episode import Shape
@@ -376,11 +375,6 @@ class KL_UCRL(Base):
             options={"radius": "filippi"},
         ),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("form", self.form, ("exact", "bonus"))
-        check_choice("radius", self.radius, ("uniform", "filippi"))
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table

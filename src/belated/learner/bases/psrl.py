@@ -23,12 +23,12 @@ its episode before it plays another episode.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice, check_number
+from belated.check import check_number
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup
 from belated.learner.bases.base import (
@@ -117,7 +117,6 @@ class PSRL(TieBreakingBase):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("prior", self.prior)
-        check_choice("resample", self.resample, get_args(Resample))
         if not 1e-3 <= self.prior < np.inf:
             raise ValueError(f"prior must be finite and at least 0.001, got {self.prior}.")
 

@@ -28,11 +28,10 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 import numpy as np
 
-from belated.check import check_choice, check_finite, check_range
+from belated.check import check_finite, check_range
 from belated.compiled import dereference, inlined
 from belated.episode import Floats, Shape
-from belated.learner.bases.base import BackupRule, Base, Hooks, OwnState, Proof
-from belated.learner.bases.baselines import zero
+from belated.learner.bases.base import NO_RULE, BackupRule, Base, Hooks, OwnState, Proof
 from belated.learner.planning.greedy import choose_actions, first_best
 from belated.worklist import put
 
@@ -235,8 +234,6 @@ class QLearning(Base):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("bonus", self.bonus, BONUSES)
-        check_choice("range", self.range, ("H", "H-h+1"))
         if self.monotone:
             raise ValueError("monotone must be False: Q-learning has no plans to compare.")
 
@@ -258,4 +255,4 @@ class QLearning(Base):
             size=4 * H * S * A,
             width=3,
         )
-        return BackupRule(zero, np.array(parameters), reads="successors", hooks=hooks)
+        return NO_RULE._replace(constants=np.array(parameters), reads="successors", hooks=hooks)

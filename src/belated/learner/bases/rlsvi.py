@@ -33,12 +33,12 @@ Deviations from the publication:
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice, check_number
+from belated.check import check_factor
 from belated.elementary import log
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, rest
@@ -126,11 +126,7 @@ class RLSVI(TieBreakingBase):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("scale", self.scale)
-        check_choice("k", self.k, ("observed", "K"))
-        check_choice("resample", self.resample, get_args(Resample))
-        if not (self.scale >= 0 and math.isfinite(self.scale)):
-            raise ValueError(f"scale must be finite and at least 0, got {self.scale}.")
+        check_factor("scale", self.scale)
         if not isinstance(self.clip, bool):
             raise TypeError(f"clip must be True or False, got {self.clip!r}.")
 

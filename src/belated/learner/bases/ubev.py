@@ -18,7 +18,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice
 from belated.compiled import inlined
 from belated.elementary import log
 from belated.episode import Shape
@@ -108,10 +107,6 @@ class UBEV(Base):
         ),
         Proof("", note="range of the authors' code", options={"range": "span"}),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("range", self.range, ("H-h", "span"))
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         log_term = math.log(18 * shape.states * shape.actions * shape.horizon / self.delta)

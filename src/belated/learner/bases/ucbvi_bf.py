@@ -29,7 +29,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, cap, clipped, mean, rest, squares, unseen
 from belated.learner.bases.base import BackupRule, Base, Proof
@@ -143,10 +142,6 @@ class UCBVI_BF(Base):
         ),
         Proof("", note="depends on no delta", options={"preset": "simplified_bernstein"}),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("preset", self.preset, Preset.__args__)  # type: ignore[attr-defined]
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table

@@ -19,7 +19,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, backup, clipped, mean, rest, unseen
 from belated.learner.bases.base import BackupRule, Base, Proof
@@ -76,10 +75,6 @@ class UCBVI_CH(Base):
             options={"range": "H-h"},
         ),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("range", self.range, ("H", "H-h"))
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         steps = episodes * shape.horizon

@@ -33,7 +33,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice
 from belated.compiled import kernel
 from belated.episode import Shape
 from belated.learner.backup import Row, Stage, anywhere, backup, cap, clipped, mean, unseen
@@ -151,30 +150,15 @@ class UCRL2(Base):
             "each, pooled",
             options={"radius": "weissman"},
         ),
-        Proof(
-            "Jaksch, Ortner, Auer 2010",
-            "each, pooled",
-            "wider than `weissman`",
-            options={"radius": "jaksch"},
-        ),
-        Proof(
-            "Howson, Pike-Burke, Filippi 2023",
-            "each, pooled",
-            "wider than `weissman`",
-            options={"radius": "paper"},
-        ),
-        Proof(
-            "Weissman et al. 2003, union bound over rows and N'",
-            "each, pooled",
-            "wider than `weissman`",
-            options={"radius": "common"},
+        *(
+            Proof(by, "each, pooled", "wider than `weissman`", options={"radius": radius})
+            for radius, by in (
+                ("jaksch", "Jaksch, Ortner, Auer 2010"),
+                ("paper", "Howson, Pike-Burke, Filippi 2023"),
+                ("common", "Weissman et al. 2003, union bound over rows and N'"),
+            )
         ),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("form", self.form, ("exact", "bonus"))
-        check_choice("radius", self.radius, ("weissman", "common", "jaksch", "paper"))
 
     def with_half_delta(self) -> "UCRL2":
         # the radius "paper" has a fifth of the whole delta for transitions, and one for rewards

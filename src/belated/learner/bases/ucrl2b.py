@@ -23,7 +23,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from belated.check import check_choice
 from belated.compiled import inlined, kernel
 from belated.elementary import log
 from belated.episode import Shape
@@ -269,10 +268,6 @@ class UCRL2B(Base):
             "published for pooled counts; H in the logarithm covers counts for each step",
         ),
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice("form", self.form, ("exact", "bonus"))
 
     def backup_rule(self, shape: Shape, episodes: int) -> BackupRule:
         H, S, A = shape.table

@@ -210,9 +210,7 @@ def _compile(backup: Backup, absorb: Any, plan: Any, kind: Any) -> Loops:
     pointer, number = types.CPointer(kind), types.int64
     _ready.add(backup)
     try:
-        rows = compile_callback(
-            _bind_rows(backup, inlined), number(pointer, number, number, number)
-        )
+        rows = compile_callback(_bound_rows(backup), number(pointer, number, number, number))
     except NumbaError as error:
         raise compilation_error("backup", backup.function, error) from error
     return Loops(

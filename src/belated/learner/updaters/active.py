@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from belated.learner.updaters.updater import Arrival, Updater
+from belated.learner.updaters.updater import Updater
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,6 @@ class Active(Updater):
     """
 
     name = "active"
-
-    def due(self, arrival: Arrival) -> bool:
-        return arrival.arrived > 0
 
     def lazy_alpha(self) -> float:
         return math.inf

@@ -29,15 +29,6 @@ DOUBLINGS: Final = 62
 """Number of batches of the doubling grid. The last has 2**61 episodes, more than any run."""
 
 
-def doubling_grid() -> tuple[int, ...]:
-    """Return the doubling grid, t_m = 2^(m - 1), as far as episodes can be counted.
-
-    >>> doubling_grid()[:5]
-    (1, 2, 4, 8, 16)
-    """
-    return tuple(2**m for m in range(DOUBLINGS))
-
-
 def minimax_grid(episodes: int) -> tuple[int, ...]:
     """Return the minimax grid, t_m = ceil(K^(1 - 2^-m)), where K is `episodes`.
 
@@ -138,7 +129,7 @@ class Batched(Updater):
         Raises ValueError if the number of episodes K, which the minimax grid needs, is unknown.
         """
         if self.grid == "doubling":
-            return doubling_grid()
+            return tuple(2**m for m in range(DOUBLINGS))
         if self.grid == "minimax":
             if self.episodes is None:
                 raise ValueError(

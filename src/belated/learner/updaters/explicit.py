@@ -20,10 +20,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from belated.check import check_choice, check_number
+from belated.check import check_choices, check_factor, check_probability
 from belated.episode import Shape
 from belated.learner.exploration import Exploration
-from belated.learner.updaters.updater import Arrival, Updater
+from belated.learner.updaters.updater import Updater
 
 
 @dataclass(frozen=True)
@@ -74,22 +74,14 @@ class ExplicitExploration(Updater):
     name = "explicit"
 
     def __post_init__(self) -> None:
-        check_choice("unit", self.unit, ("sha", "sh"))
-        check_choice("draw", self.draw, ("all", "rare"))
-        check_choice("log", self.log, ("SH", "SHA", "none"))
+        check_choices(self)
         if self.unit == "sh" and self.draw == "rare":
             raise ValueError("draw='rare' needs unit='sha'; got unit='sh'.")
         for name in ("tau_max", "threshold", "c"):
             value = getattr(self, name)
             if value is not None:
-                check_number(name, value)
-            if value is not None and not (value >= 0 and math.isfinite(value)):
-                raise ValueError(f"{name} must be finite and at least 0, got {value}.")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie strictly between 0 and 1, got {self.delta}.")
-
-    def due(self, arrival: Arrival) -> bool:
-        return arrival.arrived > 0
+                check_factor(name, value)
+        check_probability("delta", self.delta)
 
     def lazy_alpha(self) -> float:
         return math.inf

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from belated.check import check_number
-from belated.compiled import inlined, kernel
-from belated.episode import Ints
-from belated.learner.updaters.updater import Arrival, EpochStart, Updater
+from belated.compiled import inlined
+from belated.learner.updaters.updater import EpochStart, Updater
 from belated.theory import alpha_for, lazy_terms
 
 LAZY_PLANS: Final = 11.0
@@ -39,32 +38,6 @@ def has_grown(n: int, epoch_n: int, alpha: float) -> bool:
         True if n > epoch_n and alpha (n - epoch_n) >= epoch_n.
     """
     return n > epoch_n and alpha * (n - epoch_n) >= epoch_n
-
-
-@kernel
-def any_has_grown(counts: Ints, epoch_counts: Ints, rows: Ints, alpha: float) -> bool:
-    """Return whether the count of any of `rows` has grown by a factor of 1 + 1/alpha.
-
-    Parameters
-    ----------
-    counts : Ints
-        Current count of each row.
-    epoch_counts : Ints
-        Count of each row at the last plan.
-    rows : Ints
-        Indices of the rows to check.
-    alpha : float
-        Parameter alpha of lazy updating, at least 1.
-
-    Returns
-    -------
-    bool
-        Whether `has_grown` holds for at least one of the rows, so that a plan is due.
-    """
-    for row in rows:  # noqa: SIM110 - compiled, which any() is not
-        if has_grown(counts[row], epoch_counts[row], alpha):
-            return True
-    return False
 
 
 @dataclass(frozen=True)
@@ -105,10 +78,6 @@ class Lazy(Updater):
                 f"got {self.alpha}."
             )
         object.__setattr__(self, "alpha", float(self.alpha))
-
-    def due(self, arrival: Arrival) -> bool:
-        alpha = arrival.alpha if self.alpha == "auto" else self.alpha
-        return any_has_grown(arrival.counts, arrival.epoch_counts, arrival.rows, alpha)
 
     def epoch_alpha(self, start: EpochStart) -> float:
         if self.alpha != "auto":

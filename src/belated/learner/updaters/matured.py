@@ -16,15 +16,19 @@ import math
 from dataclasses import dataclass, replace
 from typing import Final, Literal, Self
 
-from belated.check import check_choice, check_integer, check_number
-from belated.episode import Shape
-from belated.learner.exploration import Exploration
-from belated.learner.updaters.trigger import TriggerRule
-from belated.learner.updaters.updater import Arrival, DelayLaw, EpochStart, Explorer, Updater
+from belated.check import check_choices, check_integer, check_probability
+from belated.learner.updaters.updater import DelayLaw, Updater
 from belated.options import name_with_options
 
 MAX_AGE: Final = 10**12
 """Largest age, in episodes or seconds."""
+
+DECLARED: Final = ("is_lazy", "every_start", "keeps_policy")
+METHODS: Final = (
+    *("due", "trigger_rule", "epoch_alpha", "explorer", "lazy_alpha", "exploration"),
+    *("next_plan_s", "expected_plans"),
+)
+"""Attributes and methods of `Matured` that are those of its inner updater."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,7 @@ class Matured(Updater):
                 f"updater must not be {type(updater).__name__}, which waits for the feedback of "
                 "each instance and needs no older cohorts."
             )
-        check_choice("unit", self.unit, ("episodes", "seconds"))
+        check_choices(self)
         if (self.age is None) is (self.share is None):
             raise ValueError(
                 f"Give either age or share, got age={self.age} and share={self.share}."
@@ -101,14 +105,13 @@ class Matured(Updater):
             if self.age > MAX_AGE:
                 raise ValueError(f"age must be at most {MAX_AGE:,}, got {self.age}.")
         if self.share is not None:
-            check_number("share", self.share)
-            if not 0 < self.share < 1:
-                raise ValueError(f"share must lie strictly between 0 and 1, got {self.share}.")
+            check_probability("share", self.share)
             if self.unit == "seconds":
                 raise ValueError("share needs unit='episodes', got 'seconds'; pass age in seconds.")
         object.__setattr__(self, "updater", updater)
-        for declared in ("is_lazy", "every_start", "keeps_policy"):
-            object.__setattr__(self, declared, getattr(updater, declared))
+        for name in (*DECLARED, *METHODS):
+            if name not in vars(type(self)):
+                object.__setattr__(self, name, getattr(updater, name))
         episodes = self.unit == "episodes"
         object.__setattr__(self, "min_age", self.age or 0 if episodes else 0)
         object.__setattr__(self, "min_age_s", 0.0 if episodes else float(self.age or 0))
@@ -119,30 +122,6 @@ class Matured(Updater):
         age = f"share={self.share:g}" if self.age is None else str(self.age)
         unit = "" if self.unit == "episodes" else f",unit={self.unit}"
         return f"{self.name}:{age}{unit}:{name_with_options(self.updater)}"
-
-    def due(self, arrival: Arrival) -> bool:
-        return self.updater.due(arrival)
-
-    def trigger_rule(self) -> TriggerRule | None:
-        return self.updater.trigger_rule()
-
-    def epoch_alpha(self, start: EpochStart) -> float:
-        return self.updater.epoch_alpha(start)
-
-    def explorer(self, shape: Shape) -> Explorer | None:
-        return self.updater.explorer(shape)
-
-    def lazy_alpha(self) -> float | Literal["auto"] | None:
-        return self.updater.lazy_alpha()
-
-    def exploration(self, shape: Shape, epsilon: float) -> Exploration:
-        return self.updater.exploration(shape, epsilon)
-
-    def next_plan_s(self, planned_s: float) -> float | None:
-        return self.updater.next_plan_s(planned_s)
-
-    def expected_plans(self, episodes: int, rows: int) -> float:
-        return self.updater.expected_plans(episodes, rows)
 
     def for_simulation(self, law: DelayLaw) -> Self:
         if self.unit == "seconds":

@@ -10,7 +10,7 @@ learnt from its own episodes only, as if their feedback had not been delayed.
 import math
 from dataclasses import dataclass
 
-from belated.learner.updaters.updater import Arrival, Updater
+from belated.learner.updaters.updater import Updater
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,6 @@ class MultiInstance(Updater):
 
     name = "multi"
     multi_instance = True
-
-    def due(self, arrival: Arrival) -> bool:
-        return arrival.arrived > 0
 
     def lazy_alpha(self) -> float:
         return math.inf

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from belated.check import check_choice, check_integer
+from belated.check import check_choices, check_integer
 from belated.learner.updaters.trigger import TriggerRule, trigger
 from belated.learner.updaters.updater import Arrival, DelayLaw, Updater
 
@@ -57,7 +57,7 @@ class Scheduled(Updater):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "every", check_integer("every", self.every, 1))
-        check_choice("unit", self.unit, ("episodes", "arrivals", "seconds"))
+        check_choices(self)
         object.__setattr__(self, "every_start", self.unit != "arrivals")
         object.__setattr__(self, "needs_start", self.unit != "arrivals")
 

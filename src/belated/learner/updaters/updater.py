@@ -91,11 +91,11 @@ class Explorer:
 class Updater:
     """Base class of updaters, the rules that decide when a learner plans.
 
-    A custom updater must define `name`, and either `trigger_rule` or `due`; all other methods have
-    defaults. With `trigger_rule`, the condition for planning can be compiled. With `due` alone, the
-    condition runs as Python, and simulations need the reference loop. If `due` is equivalent to the
-    condition of `Lazy`, the updater can override `lazy_alpha`; compiled code then evaluates the
-    condition, and `due` is not called.
+    A custom updater must define `name`, and `trigger_rule`, `due` or `lazy_alpha`; all other
+    methods have defaults. With `trigger_rule`, the condition for planning can be compiled. With
+    `due` alone, the condition runs as Python, and simulations need the reference loop. If the
+    condition is that of `Lazy`, the updater can define `lazy_alpha` instead; compiled code then
+    evaluates the condition.
 
     Examples
     --------
@@ -125,8 +125,8 @@ class Updater:
     although the updater does not require a plan."""
     min_age: ClassVar[int] = 0
     """Age in episodes at which the feedback of an episode is counted: feedback of episode i is not
-    counted before the start of episode i + `min_age`, nor before it arrives. 0 and 1 have no
-    effect."""
+    counted before the start of episode i + `min_age`, nor before it arrives. A delay of at least
+    `min_age` - 1 has the same effect; 0 and 1 have none."""
     min_age_s: ClassVar[float] = 0.0
     """Online: number of seconds since the opening of an episode before its feedback is counted."""
 
@@ -146,8 +146,15 @@ class Updater:
     def due(self, arrival: Arrival) -> bool:
         """Return whether a plan is due after `arrival`.
 
-        By default this is the result of the trigger.
+        By default this is the condition of `Lazy` with the alpha that `lazy_alpha` returns, or else
+        the result of the trigger.
         """
+        alpha = self.lazy_alpha()
+        if alpha is not None:
+            n, epoch_n = arrival.counts[arrival.rows], arrival.epoch_counts[arrival.rows]
+            new = n > epoch_n
+            alpha = arrival.alpha if alpha == "auto" else alpha
+            return bool((alpha * (n - epoch_n)[new] >= epoch_n[new]).any())
         rule = self.trigger_rule()
         if rule is None:
             raise TypeError(f"{type(self).__name__} needs a method due(arrival) or trigger_rule().")
@@ -242,12 +249,3 @@ class Updater:
         By default the updater itself is returned.
         """
         return self
-
-
-def min_delay(updater: Updater) -> int:
-    """Return the delay in episodes before which `updater` counts no feedback.
-
-    Feedback of episode i is counted at the start of episode k only if k - i >= `updater.min_age`.
-    This has the same effect as a delay of at least `updater.min_age` - 1.
-    """
-    return max(0, updater.min_age - 1)

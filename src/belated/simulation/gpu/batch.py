@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, cached_property
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from belated.learner.problem import LearningProblem
 from belated.simulation.gpu import records as columns
 from belated.simulation.gpu.compiler import host_cuda, launch, on_gpu
 from belated.simulation.gpu.kernel import Kind, build_kernel
+from belated.simulation.gpu.kinds import kind_of
 from belated.simulation.gpu.records import Learner, Runs, Sizes, World, empty_learners
 from belated.simulation.run import Run, make_run
 from belated.simulation.simulation import Simulation, draw_delays, ignore_progress
@@ -24,19 +25,27 @@ LATE: Final = 2**30
 """Delay, in episodes, by which the GPU represents all feedback that never arrives. It is larger
 than the number of episodes of a run."""
 
-Draws = tuple[Law, int, int]
-"""Law, seed and number of episodes, which determine the delays of a run."""
-
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """A setting, and the data that all its runs on a GPU share."""
 
     setting: Simulation
-    problem: LearningProblem
-    law: Law
-    kind: Kind
-    points: Ints  # checkpoints
+
+    @cached_property
+    def problem(self) -> LearningProblem:
+        """Learning problem of the setting."""
+        return self.setting.problem(0)
+
+    @cached_property
+    def kind(self) -> Kind:
+        """Kind of the kernel."""
+        return kind_of(self.setting.world, self.problem)
+
+    @cached_property
+    def points(self) -> Ints:
+        """Checkpoints."""
+        return self.setting.checkpoints()
 
     @cached_property
     def alpha(self) -> float:
@@ -69,10 +78,9 @@ class Prepared:
 
 
 class Delays:
-    """Delays of the episodes of a run, drawn on the host; `draws` determines them."""
+    """Delays of the episodes of a run, drawn on the host."""
 
-    def __init__(self, draws: Draws) -> None:
-        law, seed, episodes = draws
+    def __init__(self, law: Law, seed: int, episodes: int) -> None:
         drawn = draw_delays(law, seed, episodes, pieces=1, on_progress=ignore_progress)[:, 0]
         self.longest = longest_delay(drawn)  # in episodes; inf if some feedback never arrives
         self.reach = int(drawn[drawn < episodes].max(initial=0))  # longest that arrives
@@ -85,7 +93,7 @@ class Job:
 
     prepared: Prepared
     seed: int
-    delays: Delays | None = None
+    delays: Delays = field(init=False)
     run: Run | None = None  # result
 
     @property
@@ -94,20 +102,9 @@ class Job:
         return self.prepared.setting.episodes
 
     @property
-    def draws(self) -> Draws:
-        """Law, seed and number of episodes, which determine the delays of the run."""
-        return self.prepared.law, self.seed, self.episodes
-
-    @property
-    def drawn(self) -> Delays:
-        """Delays of the run, which must have been drawn."""
-        assert self.delays is not None
-        return self.delays
-
-    @property
     def slots(self) -> int:
         """Number of slots for episodes in flight."""
-        return self.drawn.reach + 2
+        return self.delays.reach + 2
 
     @property
     def work(self) -> tuple[bool, int]:
@@ -233,7 +230,7 @@ def result_of(
         max_missing=int(ints[columns.MAX_MISSING]),
         optimism_broken=int(ints[columns.OPTIMISM_BROKEN]),
         last_explored=int(ints[columns.LAST_EXPLORED]),
-        longest_delay=float(job.drawn.longest),
+        longest_delay=float(job.delays.longest),
         missing=int(ints[columns.MISSING]),
         mean_delay=int(ints[columns.WAITED]) / job.episodes,
     )
@@ -252,27 +249,27 @@ def batch_arrays(jobs: Sequence[Job]) -> tuple[World, Runs, Learner]:
 def first_runs(jobs: Sequence[Job]) -> Runs:
     """Return the arrays of runs before their first episodes."""
     sizes = jobs[0].prepared.kind.sizes
-    settings = list({id(job.prepared): job.prepared for job in jobs}.values())
-    setting_index = {id(prepared): i for i, prepared in enumerate(settings)}
+    settings = list(dict.fromkeys(job.prepared for job in jobs))
+    setting_index = {prepared: i for i, prepared in enumerate(settings)}
     own = [prepared.problem.backup_rule.constants for prepared in settings]
     constants = np.zeros((len(settings), max(each.size for each in own)))
     for i, each in enumerate(own):
         constants[i, : each.size] = each
-    drawn = list({id(job.delays): job.drawn.values for job in jobs}.values())
-    delay_start = dict(zip(map(id, drawn), starts([each.size for each in drawn]), strict=False))
+    drawn = list(dict.fromkeys(job.delays for job in jobs))
+    delay_start = dict(zip(drawn, starts([each.values.size for each in drawn]), strict=False))
     slots = [job.slots for job in jobs]
     points = [job.prepared.points for job in jobs]
     ints = np.zeros((len(jobs), columns.INTS), np.int64)
-    ints[:, columns.SETTING] = [setting_index[id(job.prepared)] for job in jobs]
+    ints[:, columns.SETTING] = [setting_index[job.prepared] for job in jobs]
     ints[:, columns.EPISODES] = [job.episodes for job in jobs]
     ints[:, columns.SLOTS] = starts(slots)[:-1]
     ints[:, columns.SLOT_COUNT] = slots
     ints[:, columns.NEXT_POINT] = starts([each.size for each in points])[:-1]
-    ints[:, columns.DELAYS] = [delay_start[id(job.drawn.values)] for job in jobs]
+    ints[:, columns.DELAYS] = [delay_start[job.delays] for job in jobs]
     floats = np.zeros((len(jobs), columns.FLOATS))
     floats[:, columns.ALPHA] = [job.prepared.alpha for job in jobs]
     if sizes.counts_visits:
-        thresholds = [job.prepared.threshold(job.drawn.longest) for job in jobs]
+        thresholds = [job.prepared.threshold(job.delays.longest) for job in jobs]
         floats[:, columns.THRESHOLD] = thresholds
     rates = [job.prepared.problem.algorithm.epsilon for job in jobs]
     floats[:, columns.EPSILON] = rates
@@ -281,7 +278,7 @@ def first_runs(jobs: Sequence[Job]) -> Runs:
         ints=ints,
         floats=floats,
         constants=constants,
-        delays=np.concatenate(drawn),
+        delays=np.concatenate([each.values for each in drawn]),
         points=np.concatenate(points).astype(np.int32),
         regret=np.zeros(sum(each.size for each in points)),
         paths=np.zeros((sum(slots), 2 * sizes.H + 1), path_type(sizes)),

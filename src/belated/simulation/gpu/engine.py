@@ -9,7 +9,7 @@ from belated.episode import Ints
 from belated.simulation.compiled_run import OnProgress
 from belated.simulation.gpu.batch import Batch, Delays, Job, Prepared
 from belated.simulation.gpu.compiler import SIMULATED, check_device, host_cuda
-from belated.simulation.gpu.kinds import kind_of, why_not_on_gpu
+from belated.simulation.gpu.kinds import why_not_on_gpu
 from belated.simulation.gpu.selftest import check_backup
 from belated.simulation.run import OnCheckpoint, Run, RunSoFar
 from belated.simulation.simulation import Simulation
@@ -32,19 +32,9 @@ number of episodes that each run had played before the slice. An exception that 
 runs."""
 
 
-def prepare(setting: Simulation) -> Prepared:
-    """Return `setting` with the data that all its runs share.
-
-    The data are the learning problem, the delay law, the kind of the kernel and the checkpoints.
-    """
-    problem = setting.problem(0)
-    kind = kind_of(setting.world, problem)
-    return Prepared(setting, problem, setting.law, kind, setting.checkpoints())
-
-
 def make_jobs(setting: Simulation, seeds: Iterable[int]) -> list[Job]:
     """Return one job for each of `seeds`, with the same `setting`."""
-    prepared = prepare(setting)
+    prepared = Prepared(setting)
     return [Job(prepared, seed) for seed in seeds]
 
 
@@ -83,15 +73,13 @@ def run_on_gpu(
     """
     if reason := why_not_on_gpu(setting):
         raise ValueError(f"engine='gpu' is not possible: {reason}; use 'auto'.")
-    jobs = make_jobs(setting, seeds)
 
     def on_slice(batch: Batch, before: Ints) -> None:
         on_progress(int((batch.played - before).sum()))
         if on_checkpoint is not None:
             report(batch, before, on_checkpoint)
 
-    run_jobs(jobs, on_slice)
-    return [job.run for job in jobs if job.run is not None]
+    return run_together([(setting, seeds)], on_slice)[0]
 
 
 def report(batch: Batch, before: Ints, on_checkpoint: OnCheckpoint) -> None:
@@ -107,13 +95,17 @@ def report(batch: Batch, before: Ints, on_checkpoint: OnCheckpoint) -> None:
             on_checkpoint(RunSoFar(job.seed, job.episodes, int(points[j]), regret))
 
 
-def run_together(parts: Sequence[tuple[Simulation, Sequence[int]]]) -> list[list[Run]]:
+def run_together(
+    parts: Sequence[tuple[Simulation, Sequence[int]]],
+    on_slice: OnSlice = lambda batch, before: None,
+) -> list[list[Run]]:
     """Simulate several settings on a GPU at the same time, each with its own seeds.
 
     The GPU engine must support all settings. Returns the runs of each, in the order of its seeds.
+    `on_slice` is called after each slice of a batch; see `OnSlice`.
     """
     jobs = [make_jobs(simulation, seeds) for simulation, seeds in parts]
-    run_jobs([job for own in jobs for job in own], lambda batch, before: None)
+    run_jobs([job for own in jobs for job in own], on_slice)
     return [[job.run for job in own if job.run is not None] for own in jobs]
 
 
@@ -135,7 +127,7 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
         If the results of a backup on the GPU and on the CPU differ in any bit.
     """
     check_device()
-    for prepared in {id(job.prepared): job.prepared for job in jobs}.values():
+    for prepared in dict.fromkeys(job.prepared for job in jobs):
         check_backup(prepared.kind.backup, prepared.problem)
     draw_all_delays(jobs)
     remaining = sorted(jobs, key=lambda job: job.work, reverse=True)
@@ -150,11 +142,11 @@ def run_jobs(jobs: Sequence[Job], on_slice: OnSlice) -> None:
 
 def draw_all_delays(jobs: Sequence[Job]) -> None:
     """Draw the delays of all `jobs` on the CPU; runs with the same law and seed share them."""
-    draws = list({job.draws: None for job in jobs})
+    draws = [(job.prepared.setting.law, job.seed, job.episodes) for job in jobs]
     with ThreadPoolExecutor() as pool:
-        drawn = dict(zip(draws, pool.map(Delays, draws), strict=True))
-    for job in jobs:
-        job.delays = drawn[job.draws]
+        drawn = {each: pool.submit(Delays, *each) for each in dict.fromkeys(draws)}
+    for job, each in zip(jobs, draws, strict=True):
+        job.delays = drawn[each].result()
 
 
 def free_memory() -> int:

@@ -10,8 +10,9 @@ from typing import Final, cast
 import numpy as np
 
 from belated.compiled import JIT
-from belated.learner.backup import READS, READS_BEST, READS_ORDER, Backup, as_backup
+from belated.learner.backup import READS_BEST, READS_ORDER, Backup, as_backup
 from belated.learner.problem import LearningProblem
+from belated.learner.state import configure
 from belated.mdp.model import MDP
 from belated.simulation.gpu.compiler import called_functions
 from belated.simulation.gpu.kernel import Kind
@@ -114,13 +115,11 @@ def is_from_library(value: object) -> bool:
 
 def kind_of(world: MDP, problem: LearningProblem) -> Kind:
     """Return the kind of kernel that runs `problem` in `world`."""
-    shape, rule, base = problem.shape, problem.backup_rule, problem.algorithm
-    backup = as_backup(rule.backup)
+    shape, config, epsilon = problem.shape, configure(problem, 0), float(problem.algorithm.epsilon)
+    backup = as_backup(problem.backup_rule.backup)
     pooled = problem.count_stages == 1
-    updater = problem.updater.with_longest_delay(1.0)
-    exploration = updater.exploration(shape, float(base.epsilon))
+    exploration = problem.updater.with_longest_delay(1.0).exploration(shape, epsilon)
     counts_visits = exploration.visits.size > 0
-    reads = READS.index(rule.reads)
     sizes = Sizes(
         S=shape.states,
         A=shape.actions,
@@ -128,18 +127,18 @@ def kind_of(world: MDP, problem: LearningProblem) -> Kind:
         capacity=largest_support(world, pooled),
         threads=min(MAX_THREADS, WARP * -(-shape.states // WARP)),
         pooled=pooled,
-        random_ties=base.ties == "random",
-        monotone=base.monotone and not rule.samples,
-        extremes=reads >= READS_BEST,
-        order=reads == READS_ORDER,
-        visits=rule.reads_visits,
-        samples=rule.samples,
-        stochastic=counts_visits or base.epsilon > 0,
+        random_ties=config.random_ties,
+        monotone=config.monotone,
+        extremes=config.reads >= READS_BEST,
+        order=config.reads == READS_ORDER,
+        visits=config.reads_visits,
+        samples=config.samples,
+        stochastic=counts_visits or epsilon > 0,
         counts_visits=counts_visits,
         visits_pooled=counts_visits and exploration.visits.shape[0] == 1,
         by_state=exploration.by_state,
         rare_only=exploration.rare_only,
-        every_episode=base.replans_every_episode(problem.updater),
+        every_episode=config.every_episode,
     )
     return Kind(sizes, cast(FunctionType, backup.function))
 
