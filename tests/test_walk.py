@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 COUNTS = {
-    "episode": {"files": 28, "functions": 178},
-    "answered": {"files": 17, "functions": 92},
-    "served": {"files": 47, "functions": 268},
+    "episode": {"files": 28, "functions": 181},
+    "answered": {"files": 17, "functions": 91},
+    "served": {"files": 47, "functions": 265},
 }
 """Counts when this was last looked at; see `walk.py`. Lower them when the way gets shorter."""
 MAX_GROWTH = 1.1
