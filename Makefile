@@ -83,7 +83,7 @@ layers: .venv/.dev ## import-linter: which package may import which
 	$(BIN)/lint-imports
 
 kernels: .venv/.dev ## compile the kernels that take longest, for all processes that follow
-	$(BIN)/python -m belated run --world chain-3 --base ucrl2 --episodes 10 --seeds 1 > /dev/null
+	$(BIN)/python .ci/compile_kernels.py
 
 quick: .venv/.dev ## a fast core of tests, and the tests of what changed since BASE
 	selected=$$($(BIN)/python .ci/select_tests.py $(BASE)) && $(PYTEST) $$selected

@@ -56,9 +56,9 @@ from .learner.bases.base import Planner as Planner
 from .learner.exploration import Exploration as Exploration
 from .learner.feedback import Feedback as Feedback
 from .learner.feedback import PendingEpisode as PendingEpisode
+from .learner.in_flight import Status as Status
 from .learner.learner import Learner as Learner
 from .learner.plan import plan as plan
-from .learner.register import Status as Status
 from .learner.updaters import Active as Active
 from .learner.updaters import Arrival as Arrival
 from .learner.updaters import Batched as Batched

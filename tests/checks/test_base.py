@@ -290,8 +290,12 @@ class ReadsGlobal(Mine):
 
 
 BROKEN = [
-    ("has_valid_shapes", Flat(), r"plan of Flat must have q of shape \(1, 2, 2\), got \(4,\)"),
-    ("has_valid_shapes", Fractional(), "has type float64; actions must be integers"),
+    (
+        "has_valid_shapes",
+        Flat(),
+        r"Flat is invalid: q of a plan must have shape \(1, 2, 2\), got \(4,\)",
+    ),
+    ("has_valid_shapes", Fractional(), "policy of a plan must consist of integers, got float64"),
     (
         "has_valid_shapes",
         InvalidAction(),

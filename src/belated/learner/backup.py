@@ -6,7 +6,8 @@ A backup computes the optimistic value of one (step, state, action):
 
 `constants` are the numerical constants of the base, fixed before the run. `stage` holds the values
 and visit counts of step h + 1. `row` holds the observations of (h, s, a). A function decorated with
-`@backup` is compiled with numba. A plain function runs as Python, and only in the reference loop.
+`@backup` is compiled with numba. A plain function runs as Python: in a `Learner`, and in
+simulations by the reference loop only.
 
 >>> import math
 >>> @backup

@@ -15,10 +15,10 @@ from belated.learner import background
 from belated.learner.backup import as_backup
 from belated.learner.bases.base import NO_RULE, check_plan
 from belated.learner.feedback import Feedback, concatenate
+from belated.learner.in_flight import Episodes
 from belated.learner.own_functions import rehearse, unrehearsed
 from belated.learner.planning.loops import Form, plain_loops
 from belated.learner.problem import LearningProblem
-from belated.learner.register import MICROSECONDS, Received, Register
 from belated.learner.snapshot import restore_state, snapshot_state
 from belated.learner.state import (
     EPOCH,
@@ -33,6 +33,7 @@ from belated.learner.state import (
     empty_state,
     with_room_for,
 )
+from belated.learner.updaters.matured import MICROSECONDS, Received
 from belated.learner.updaters.updater import Arrival, EpochStart
 from belated.learner.updating import (
     absorb,
@@ -234,7 +235,7 @@ class Instances:
 
     Parameters
     ----------
-    register : Register
+    episodes : Episodes
         Episodes of the learner.
     saved : mapping, optional
         Snapshot to continue from; by default the learner has no observations.
@@ -245,9 +246,9 @@ class Instances:
         If the snapshot is damaged.
     """
 
-    def __init__(self, register: Register, saved: Mapping[str, Any] | None = None) -> None:
-        problem = self._problem = register.problem
-        self._register = register
+    def __init__(self, episodes: Episodes, saved: Mapping[str, Any] | None = None) -> None:
+        problem = self._problem = episodes.problem
+        self._episodes = episodes
         self._explorer = problem.updater.explorer(problem.shape)
         self._every_episode = problem.algorithm.replans_every_episode(problem.updater)
         self.every: list[Instance] = []
@@ -261,7 +262,7 @@ class Instances:
 
     def next(self) -> Instance:
         """Return the instance that plays the next episode."""
-        free = self._register.free
+        free = self._episodes.free
         if not free:
             heapq.heappush(free, len(self.every))
         if free[0] == len(self.every):
@@ -325,14 +326,14 @@ class Instances:
         own = 0
         if self._problem.updater.needs_start:
             own = sum(item.completes and item.batch == instance.planned_at for item in received)
-        due = instance.absorb(feedback, started=self._register.begun, own=own, now_us=now_us)
+        due = instance.absorb(feedback, started=self._episodes.begun, own=own, now_us=now_us)
         # where only rewards are late, transitions are used at once
         new_paths = self._problem.late_rewards and any(item.transitions for item in feedback)
         if due or (new_paths and not self._problem.algorithm.stepwise):
             self._plan(instance, refresh=due or self._every_episode, now_us=now_us)
 
     def _plan(self, instance: Instance, *, refresh: bool, now_us: int = 0) -> None:
-        mean_delay = self._register.mean_delay()
+        mean_delay = self._episodes.mean_delay()
         instance.plan(mean_delay, refresh=refresh)
         if refresh and self._problem.updater.lazy_alpha() is None:
             base = self._problem.algorithm
@@ -345,7 +346,7 @@ class Instances:
                 float(base.scale),
             )
             instance.state.alpha[0] = self._problem.updater.epoch_alpha(start)
-            instance.planned_at, instance.planned_us = self._register.begun, now_us
+            instance.planned_at, instance.planned_us = self._episodes.begun, now_us
         self._stale = False
 
     def _current_policy(self) -> Policy:

@@ -28,10 +28,10 @@ from belated.learner.feedback import (
     whole_episode,
     without_padding,
 )
+from belated.learner.in_flight import Episodes, Status
 from belated.learner.instance import Instances
 from belated.learner.plan import Planner
 from belated.learner.problem import LearningProblem, choose_shape
-from belated.learner.register import MICROSECONDS, Register, Status
 from belated.learner.snapshot import (
     damage_errors,
     restore_problem,
@@ -39,6 +39,7 @@ from belated.learner.snapshot import (
 )
 from belated.learner.state import SINCE_PLAN
 from belated.learner.updaters import UPDATER_NAMES
+from belated.learner.updaters.matured import MICROSECONDS
 from belated.learner.updaters.updater import Updater
 from belated.options import (
     LearnerOptions,
@@ -135,15 +136,15 @@ class Learner:
 
     def _initialise(self, problem: LearningProblem, saved: Mapping[str, Any] | None = None) -> None:
         self._problem = problem
-        self._register = Register(problem, saved)
-        self._instances = Instances(self._register, saved)
+        self._episodes = Episodes(problem, saved)
+        self._instances = Instances(self._episodes, saved)
         self._watch = RepetitionWatch(problem.shape)
 
     def __repr__(self) -> str:
         problem = self._problem
         return (
             f"Learner({problem.shape}, base={problem.base!r}, updater={problem.updater!r}, "
-            f"started={self._register.begun}, observed={self.observed}, in_flight={self.missing}, "
+            f"started={self._episodes.begun}, observed={self.observed}, in_flight={self.missing}, "
             f"updates={self.updates})"
         )
 
@@ -176,7 +177,7 @@ class Learner:
     @property
     def observed(self) -> int:
         """Number of episodes whose feedback has been counted completely."""
-        return self._register.observed
+        return self._episodes.observed
 
     @property
     def missing(self) -> int:
@@ -185,7 +186,7 @@ class Learner:
         Feedback is counted when it arrives; with the updater `Matured`, not before its episode is
         old enough.
         """
-        return self._register.missing
+        return self._episodes.missing
 
     @property
     def mean_delay(self) -> float:
@@ -196,7 +197,7 @@ class Learner:
         computed from that sum. It is too low while episodes are in flight, because they will be
         later than they are so far; `lateness` estimates the delay without this bias.
         """
-        return self._register.mean_delay()
+        return self._episodes.mean_delay()
 
     @property
     def lateness(self) -> DelayEstimate:
@@ -205,16 +206,16 @@ class Learner:
         Episodes in flight count as not back at their age. An episode that was observed without
         `start` does not count.
         """
-        return self._register.lateness()
+        return self._episodes.lateness()
 
     def delay_records(self) -> DelayRecords:
         """Return the delays and ages of the episodes started, for `bl.lateness`.
 
         Delays of 128 episodes or more are rounded up, by less than 1/64.
         """
-        delays = self._register.delays
+        delays = self._episodes.delays
         back = np.repeat(delays.durations(), delays.numbers())
-        ages = self._register.ages().astype(np.float64)
+        ages = self._episodes.ages().astype(np.float64)
         returned = np.repeat([True, False], [back.size, ages.size])
         return DelayRecords({"episodes": np.concatenate([back, ages])}, returned)
 
@@ -224,7 +225,7 @@ class Learner:
         `lost` contains, for each lost episode, the number of episodes that had been started at that
         time.
         """
-        return self._register.mean_delay(lost)
+        return self._episodes.mean_delay(lost)
 
     @property
     def failure_probability(self) -> float:
@@ -278,7 +279,7 @@ class Learner:
             Status in which the lost episodes are not counted as in flight.
         """
         counts = np.sum([instance.delayed_counts for instance in self._instances.every], axis=0)
-        return self._register.status(counts, lost)
+        return self._episodes.status(counts, lost)
 
     def _repr_html_(self) -> str:
         """Return an HTML table with the properties of the learner, which notebooks display."""
@@ -290,7 +291,7 @@ class Learner:
                 f"{shape.horizon:,} steps",
                 "base": name_with_options(problem.base),
                 "updater": name_with_options(problem.updater),
-                "episodes": f"{problem.episodes:,} planned, {self._register.begun:,} started, "
+                "episodes": f"{problem.episodes:,} planned, {self._episodes.begun:,} started, "
                 f"{self.observed:,} observed, {self.missing:,} in flight",
                 "mean delay": f"{self.mean_delay:.4g} episodes",
                 "plans": f"{self.epochs:,}",
@@ -304,7 +305,7 @@ class Learner:
         None if the updater does not depend on the time, or if no feedback waits for it.
         """
         instance = self._instances.every[0]
-        times = [self._register.held.next_us]
+        times = [self._episodes.held.next_us]
         if instance.state.numbers[SINCE_PLAN] > 0:
             scheduled_s = self.updater.next_plan_s(instance.planned_us / MICROSECONDS)
             times.append(None if scheduled_s is None else int(scheduled_s * MICROSECONDS))
@@ -312,7 +313,7 @@ class Learner:
 
     def pending(self, id: int) -> PendingEpisode | None:
         """Return the record of episode `id`, or None if the episode is not in flight."""
-        return self._register.pending.get(id)
+        return self._episodes.pending.get(id)
 
     def start(self, id: int) -> Policy:
         """Start an episode and return its policy.
@@ -339,7 +340,7 @@ class Learner:
             If the episode has been started or observed before.
         """
         known = self._known
-        if self._register.held or self._problem.updater.every_start:
+        if self._episodes.held or self._problem.updater.every_start:
             self._absorb([])
         policy = self.begin(id)
         self._warn_beyond(known, stacklevel=3)
@@ -362,10 +363,10 @@ class Learner:
         Policy
             Current policy.
         """
-        id = self._register.check_new(id)
+        id = self._episodes.check_new(id)
         policy = self.policy
         player = self._instances.next()
-        pending = self._register.begin(id, player.index)
+        pending = self._episodes.begin(id, player.index)
         if self._problem.updater.needs_start:
             pending.opened_us = opened_us
             player.planned_us = player.planned_us or opened_us  # the first plan has no time
@@ -395,8 +396,8 @@ class Learner:
         among the steps that it has observed since it was restored.
         """
         feedback = self._convert(steps, Step, single_step)
-        pending = self._register.pending
-        joined = join_steps(feedback, pending, self._register.seen, self.shape)
+        pending = self._episodes.pending
+        joined = join_steps(feedback, pending, self._episodes.seen, self.shape)
         changed = self._observe(feedback)
         for id in joined.keys() & pending.keys():
             pending[id].steps = joined[id]
@@ -434,12 +435,12 @@ class Learner:
         self._check_late_rewards("observe_rewards")
         feedback = []
         for id, values in rewards.items():
-            pending = self._register.pending.get(check_id("id", id))
+            pending = self._episodes.pending.get(check_id("id", id))
             if pending is None or pending.path is None:
                 raise ValueError(
                     f"All rewards of episode {id} have been observed already; observe each reward "
                     "once."
-                    if id in self._register.seen
+                    if id in self._episodes.seen
                     else f"The path of episode {id} is not known; call observe_path first."
                 )
             checked = check_late_rewards(id, values, self.shape, pending.path.steps.size)
@@ -514,16 +515,16 @@ class Learner:
         if self.shape.terminal:
             feedback = [without_padding(item, self.shape) for item in feedback]
             feedback = [item for item in feedback if item.steps.size]
-        arrived = self._register.receive(feedback)
-        episode = self._register.begun + 1
-        counted = self._register.held.exchange(arrived, episode=episode, now_us=now_us)
+        arrived = self._episodes.receive(feedback)
+        episode = self._episodes.begun + 1
+        counted = self._episodes.held.exchange(arrived, episode=episode, now_us=now_us)
         return self._instances.absorb(counted, now_us)
 
     def snapshot(self) -> dict[str, Any]:
         """Return the complete learner as plain arrays and numbers, for `restore`."""
         return {
             **snapshot_problem(self._problem),
-            **self._register.snapshot(),
+            **self._episodes.snapshot(),
             **self._instances.snapshot(),
         }
 

@@ -39,7 +39,7 @@ OWN: Final = 3  # number of episodes, started since the last plan, that have arr
 EPOCH: Final = 4  # number of plans that the updater required, including the first
 
 # Indices into `Scratch.progress`:
-NEXT_STEP: Final = 0  # the step after the next one to plan; 0 if no plan is unfinished
+NEXT_STEP: Final = 0  # 1 more than the next step to plan; 0 if no plan is unfinished
 MOVED: Final = 1  # number of states at NEXT_STEP whose value changed, in `Scratch.moved`
 WHOLE: Final = 2  # 1 if every row of the next step to plan is stale
 

@@ -292,4 +292,4 @@ class Invalid:
 Outcome: TypeAlias = Recorded | AlreadyRecorded | Conflict | NotFound | DataWithdrawn | Invalid
 """Outcome of recording an event.
 
-The attribute `name` of an outcome identifies its type in the quarantine and in metrics."""
+The attribute `name` of an outcome identifies its type in the quarantine."""

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from belated.learner.register import Status
+from belated.learner.in_flight import Status
 from belated.online.fold import Fold
 from belated.online.history import MICROSECONDS_PER_SECOND, HistoryView
 from belated.survival.estimate import DelayEstimate, estimate_from_counts

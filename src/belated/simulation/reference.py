@@ -39,7 +39,7 @@ def run_reference(
 ) -> Run:
     """Simulate one run with the reference loop.
 
-    The parameters `simulation`, `problem`, `delays` and `on_checkpoint` are those of
+    The parameters `simulation`, `problem`, `delays` and `reporter` are those of
     `belated.simulation.compiled_run.run_compiled`; `on_progress` is called with the argument 1
     after each episode.
     """

@@ -64,13 +64,19 @@ class Planner(Protocol):
 def check_plan(plan: Plan, shape: Shape) -> None:
     """Raise ValueError if the `plan` of a planner does not fit a problem of size `shape`.
 
-    Actions must be in range and allowed, and the value of a terminal state must be 0.
+    Actions must be integers, in range and allowed; the value of a terminal state must be 0.
     """
     H, S, A = shape.table
-    actions, v = np.asarray(plan.policy), np.asarray(plan.v)
-    for name, array, size in (("policy", actions, (H, S)), ("v", v, (H + 1, S))):
+    actions, q, v = (np.asarray(array) for array in (plan.policy, plan.q, plan.v))
+    for name, array, size in (
+        ("policy", actions, (H, S)),
+        ("q", q, (H, S, A)),
+        ("v", v, (H + 1, S)),
+    ):
         if array.shape != size:
             raise ValueError(f"{name} of a plan must have shape {size}, got {array.shape}.")
+    if actions.dtype.kind not in "iu":
+        raise ValueError(f"policy of a plan must consist of integers, got {actions.dtype}.")
     for action in actions[(actions < 0) | (actions >= A)][:1]:
         raise ValueError(f"Each planned action must lie in 0 .. {A - 1}, got {action}.")
     shape.check_actions("Each planned action", actions)

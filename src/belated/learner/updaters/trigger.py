@@ -86,7 +86,7 @@ class Trigger:
     @cached_property
     def plain_callback(self) -> Callback:
         """Function that evaluates the trigger for a `TriggerCall` as plain Python."""
-        return interpret(bind(is_due, plan_now=self))
+        return interpret(bind(is_due, call_trigger=self))
 
     @cached_property
     def callback(self) -> Callback:
@@ -106,7 +106,7 @@ class Trigger:
 
             function = inlined(ignore_constants)
         try:
-            pointer: Callback = compile_callback(bind(is_due, plan_now=function), signature())
+            pointer: Callback = compile_callback(bind(is_due, call_trigger=function), signature())
         except NumbaError as error:
             raise compilation_error("trigger", self.function, error) from error
         return pointer
@@ -128,7 +128,7 @@ def trigger(function: Function) -> Trigger:
     return Trigger(function, compiled=JIT)
 
 
-def plan_now(constants: Floats, arrival: Arrival) -> bool:
+def call_trigger(constants: Floats, arrival: Arrival) -> bool:
     """Raise TypeError: this function is a placeholder that `bind` replaces by a trigger."""
     raise TypeError("is_due needs a trigger, see bind.")
 
@@ -139,7 +139,7 @@ def is_due(pointer: TriggerCall) -> int:
     `pointer` is a pointer to the call.
     """
     call = dereference(pointer)
-    return 1 if plan_now(call.constants, call.arrival) else 0
+    return 1 if call_trigger(call.constants, call.arrival) else 0
 
 
 class TriggerRule(NamedTuple):
