@@ -67,14 +67,11 @@ def check_plan(plan: Plan, shape: Shape) -> None:
     Actions must be integers, in range and allowed; the value of a terminal state must be 0.
     """
     H, S, A = shape.table
-    actions, q, v = (np.asarray(array) for array in (plan.policy, plan.q, plan.v))
-    for name, array, size in (
-        ("policy", actions, (H, S)),
-        ("q", q, (H, S, A)),
-        ("v", v, (H + 1, S)),
-    ):
-        if array.shape != size:
-            raise ValueError(f"{name} of a plan must have shape {size}, got {array.shape}.")
+    actions: Ints = np.asarray(plan.policy)
+    v: Floats = np.asarray(plan.v)
+    for name, size in (("policy", (H, S)), ("q", (H, S, A)), ("v", (H + 1, S))):
+        if np.shape(found := getattr(plan, name)) != size:
+            raise ValueError(f"{name} of a plan must have shape {size}, got {np.shape(found)}.")
     if actions.dtype.kind not in "iu":
         raise ValueError(f"policy of a plan must consist of integers, got {actions.dtype}.")
     for action in actions[(actions < 0) | (actions >= A)][:1]:
