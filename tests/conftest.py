@@ -24,7 +24,7 @@ COMPILED = ("compiled", "equivalence", "regression")
 """Folders of tests whose kernels are compiled at once."""
 
 # A first call may compile for seconds, and a busy machine may be slow: neither is a failure.
-settings.register_profile("belated", deadline=None, max_examples=100 if FULL else 50)
+settings.register_profile("belated", deadline=None, max_examples=100 if FULL else 30)
 settings.load_profile("belated")
 
 
