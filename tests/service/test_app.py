@@ -43,7 +43,7 @@ def test_a_stopped_service_rejects_events(ledger: Ledger) -> None:
     with Site(ledger) as site:
         site.define()
         id = site.open()
-        site.app.state.belated.group_commit.stop()
+        site.run(site.app.state.belated.group_commit.stop())
         answer = site.post(f"/v1/episodes/{id}/feedback", PLAYED)
         assert answer.status_code == 503
         assert "stopping" in answer.json()["message"]

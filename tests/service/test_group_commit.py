@@ -2,7 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +12,9 @@ import sqlalchemy as sa
 from belated.ledger.events import Recorded
 from belated.ledger.kinds import Tick
 from belated.service.group_commit import BusyError, GroupCommit
+from belated.service.limits import Settings
+
+SETTINGS = Settings(max_batch_events=5, max_queued_events=8, store_timeout_s=60)
 
 
 class Slow:
@@ -43,13 +47,8 @@ def slow() -> Slow:
 
 
 @pytest.fixture
-def commit(slow: Slow) -> Iterator[GroupCommit]:
-    made = GroupCommit(slow, max_batch_events=5, max_queued_events=8)
-    made.start()
-    yield made
-    for _ in range(100):
-        slow.go.release()
-    made.stop()
+def commit(slow: Slow) -> GroupCommit:
+    return GroupCommit(slow, SETTINGS)
 
 
 class Locked(Slow):
@@ -92,8 +91,7 @@ def test_events_submitted_during_a_transaction_share_the_next(
 
 def test_events_submitted_while_another_process_writes_share_the_transaction() -> None:
     locked = Locked()
-    commit = GroupCommit(locked, max_batch_events=5, max_queued_events=8)
-    commit.start()
+    commit = GroupCommit(locked, SETTINGS)
 
     async def go() -> None:
         first = await hold(commit, locked)
@@ -102,7 +100,6 @@ def test_events_submitted_while_another_process_writes_share_the_transaction() -
         await asyncio.gather(first, *rest)
 
     asyncio.run(go())
-    commit.stop()
     assert locked.batches == [[1, 2, 3, 4]]
 
 
@@ -110,20 +107,17 @@ def test_an_outage_before_events_are_read_fails_the_queued_requests() -> None:
     def fail(events: Iterable[Any]) -> list[Any]:
         raise sa.exc.OperationalError("lost", {}, Exception())
 
-    commit = GroupCommit(fail, max_batch_events=5, max_queued_events=8)
-    commit.start()
+    commit = GroupCommit(fail, SETTINGS)
 
     async def go() -> None:
         with pytest.raises(sa.exc.OperationalError):
             await asyncio.wait_for(commit.submit([Tick(1)]), 30)
 
     asyncio.run(go())
-    commit.stop()
 
 
 def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow) -> None:
-    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=30)
-    commit.start()
+    commit = GroupCommit(slow, SETTINGS, wait_s=30)
 
     async def entered(timeout: float) -> bool:
         return await asyncio.to_thread(slow.entered.acquire, timeout=timeout)
@@ -144,13 +138,11 @@ def test_after_a_large_batch_the_next_one_waits_for_as_many_requests(slow: Slow)
         await asyncio.gather(alone, *rest)
 
     asyncio.run(go())
-    commit.stop()
     assert slow.batches == [[1, 2, 3, 4, 5], [6, 7, 8, 9], [10, 11, 12, 15]]
 
 
 def test_a_waiting_batch_is_recorded_when_stopping(slow: Slow) -> None:
-    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, wait_s=0.5)
-    commit.start()
+    commit = GroupCommit(slow, SETTINGS, wait_s=0.5)
 
     async def go() -> None:
         first = await hold(commit, slow)
@@ -160,7 +152,7 @@ def test_a_waiting_batch_is_recorded_when_stopping(slow: Slow) -> None:
         await asyncio.gather(first, *rest)
         last = await begin(commit, 5)
         slow.go.release()
-        await asyncio.to_thread(commit.stop)
+        await commit.stop()
         assert await last == [Recorded(5)]
 
     asyncio.run(go())
@@ -232,7 +224,7 @@ def test_an_outage_fails_all_requests_of_the_batch(commit: GroupCommit, slow: Sl
 def test_stopping_records_the_queue_and_rejects_new_events(commit: GroupCommit, slow: Slow) -> None:
     async def go() -> None:
         tasks = [await hold(commit, slow), await begin(commit, 2)]
-        stopping = asyncio.ensure_future(asyncio.to_thread(commit.stop))
+        stopping = asyncio.ensure_future(commit.stop())
         slow.go.release()
         slow.go.release()
         await stopping
@@ -257,23 +249,8 @@ def test_a_cancelled_request_does_not_affect_others(commit: GroupCommit, slow: S
     assert slow.batches == [[1], [3]]
 
 
-def test_it_continues_after_all_requests_were_cancelled(commit: GroupCommit, slow: Slow) -> None:
-    async def go() -> None:
-        first = await hold(commit, slow)
-        gone = await begin(commit, 2)
-        gone.cancel()
-        slow.go.release()
-        await first
-        slow.go.release()
-        assert await (await begin(commit, 3)) == [Recorded(3)]
-
-    asyncio.run(go())
-    assert slow.batches == [[1], [3]]
-
-
 def test_requests_that_wait_too_long_are_given_up(slow: Slow) -> None:
-    commit = GroupCommit(slow, max_batch_events=5, max_queued_events=8, timeout_s=0.05)
-    commit.start()
+    commit = GroupCommit(slow, replace(SETTINGS, store_timeout_s=0.05))
 
     async def run() -> None:
         first = await hold(commit, slow)
@@ -283,8 +260,8 @@ def test_requests_that_wait_too_long_are_given_up(slow: Slow) -> None:
             with pytest.raises(TimeoutError):
                 await late
         slow.go.release()  # the first event is recorded, and the others are no longer wanted
+        await commit.stop()
 
     asyncio.run(run())
-    commit.stop()
     assert slow.batches == [[1]]
     assert commit.queued_events == 0

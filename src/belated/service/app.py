@@ -57,14 +57,13 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        state.group_commit.start()
         if plan:
             state.host.start()
         try:
             yield
         finally:
             # Accepted events are recorded before anything else stops.
-            await asyncio.to_thread(state.group_commit.stop)
+            await state.group_commit.stop()
             if plan:
                 await asyncio.to_thread(state.host.stop)
             await asyncio.to_thread(state.close)

@@ -1,18 +1,19 @@
-"""Group commit: one thread records the events of concurrent requests in shared transactions.
+"""Group commit: the events of concurrent requests are recorded in shared transactions.
 
 A transaction is expensive, but adding another event to a transaction is cheap. Therefore the events
 of many requests are written to disk in one transaction.
 """
 
 import asyncio
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Final, NamedTuple, TypeAlias
 
 from belated.ledger.events import NewEvent, Outcome
 from belated.ledger.store import OUTAGES
+from belated.service.limits import Settings
 
 Append: TypeAlias = Callable[[Iterable[NewEvent]], list[Outcome]]
 
@@ -31,7 +32,7 @@ class Job(NamedTuple):
 
 
 class GroupCommit:
-    """Queue of events, and the thread that records these events in the ledger.
+    """Queue of events, which a thread records in the ledger. For use in one event loop.
 
     Parameters
     ----------
@@ -39,64 +40,46 @@ class GroupCommit:
         Function that records an iterable of events in one transaction and returns their outcomes.
         The events are taken from the queue when the function begins to iterate. They include events
         that arrived while the function waited, such as for another process that writes.
-    max_batch_events : int
-        Maximum number of events in a transaction. A request with more events gets a transaction of
-        its own.
-    max_queued_events : int
-        Maximum number of events in the queue. `submit` raises BusyError if its events would exceed
-        this number, unless the queue is empty.
+    settings : Settings
+        Limits: `max_batch_events` for a transaction, `max_queued_events` for the queue, and
+        `store_timeout_s` for the time for which `submit` waits for the outcomes.
     wait_s : float
-        Maximum time in seconds to wait for more requests before a transaction is begun. The thread
-        waits only if recent transactions contained several requests. It stops waiting when the
-        queue contains about as many requests as the recent transactions did.
-    timeout_s : float
-        Maximum time in seconds for which `submit` waits for the outcomes; None for no limit.
+        Maximum time in seconds to wait for more requests before a transaction is begun. It is begun
+        at once unless recent transactions contained several requests, and as soon as the queue
+        contains about as many requests as these did.
     """
 
     def __init__(
         self,
         append: Append,
+        settings: Settings,
         *,
-        max_batch_events: int,
-        max_queued_events: int,
         wait_s: float = GROUP_COMMIT_WAIT_S,
-        timeout_s: float | None = None,
     ) -> None:
         self._append = append
-        self._max_batch_events = max_batch_events
-        self._max_queued_events = max_queued_events
+        self._settings = settings
         self._wait_s = wait_s
-        self._timeout_s = timeout_s
         self._jobs: deque[Job] = deque()
-        self._queued_events = 0
-        self._wake_at_jobs = 1  # length of the queue at which the thread is notified
-        self._is_idle = False  # whether the thread waits for the first job of a batch
+        # Numbers of events so far: only the event loop writes the first, and the thread the second.
+        self._submitted_events = self._taken_events = 0
         self._expected_jobs = 1  # number of requests in recent batches, decaying
-        self._changed = threading.Condition()
+        self._arrived = asyncio.Event()  # set if the queue has as many jobs as expected
         self._stopping = False
-        self._thread: threading.Thread | None = None
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="belated-commit")
+        self._recording: asyncio.Task[None] | None = None
 
     @property
     def queued_events(self) -> int:
         """Number of events in the queue, which are not recorded yet."""
-        return self._queued_events
+        return self._submitted_events - self._taken_events
 
-    def start(self) -> None:
-        """Start the thread that records events. Raises RuntimeError if it is already running."""
-        if self._thread is not None:
-            raise RuntimeError("The group commit has already been started.")
-        self._stopping = False
-        self._thread = threading.Thread(target=self._run, name="belated-commit", daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """Accept no more events, wait until all queued events are recorded, and end the thread."""
-        with self._changed:
-            self._stopping = True
-            self._changed.notify()
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
+        self._stopping = True
+        self._arrived.set()
+        if self._recording is not None:
+            await self._recording
+        self._thread.shutdown()
 
     async def submit(self, events: Sequence[NewEvent]) -> list[Outcome]:
         """Record `events` in one transaction, in this order, and return their outcomes.
@@ -105,118 +88,73 @@ class GroupCommit:
         there are no outcomes in time: events that are still in the queue are then dropped, others
         may be recorded later. An exception that `append` raises for these events is raised too.
         """
-        loop = asyncio.get_running_loop()
-        job = Job(events, loop.create_future())
-        with self._changed:
-            if self._stopping:
-                raise BusyError("The service is stopping.")
-            queued = self._queued_events
-            if queued and queued + len(events) > self._max_queued_events:
-                raise BusyError(f"The queue is full: {queued} events wait to be recorded.")
-            self._jobs.append(job)
-            self._queued_events += len(events)
-            if len(self._jobs) >= self._wake_at_jobs:
-                self._changed.notify()
-            elif self._is_idle:
-                loop.call_later(self._wait_s, self._stop_waiting, job)
-            self._is_idle = False
-        async with asyncio.timeout(self._timeout_s):
+        if self._stopping:
+            raise BusyError("The service is stopping.")
+        queued = self.queued_events
+        if queued and queued + len(events) > self._settings.max_queued_events:
+            raise BusyError(f"The queue is full: {queued} events wait to be recorded.")
+        job = Job(events, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
+        self._submitted_events += len(events)
+        if len(self._jobs) >= self._expected_jobs:
+            self._arrived.set()
+        if self._recording is None:
+            self._recording = asyncio.create_task(self._record_all())
+        async with asyncio.timeout(self._settings.store_timeout_s):
             return await job.outcomes
 
-    def _stop_waiting(self, first: Job) -> None:
-        """Wake the thread if `first`, the first job in the queue, still waits for more jobs."""
-        with self._changed:
-            if self._jobs and self._jobs[0] is first:
-                self._wake_at_jobs = 1
-                self._changed.notify()
-
-    def _run(self) -> None:
-        while self._wait_for_queue():
+    async def _record_all(self) -> None:
+        """Record the jobs in the queue, in one transaction after the other."""
+        while self._jobs:
+            if len(self._jobs) < self._expected_jobs and not self._stopping:
+                self._arrived.clear()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._wait_s):
+                        await self._arrived.wait()
             batch: list[Job] = []
-            self._record(batch, self._take_events(batch))
-
-    def _wait_for_queue(self) -> bool:
-        """Wait until the queue contains jobs, each with the events of one request.
-
-        If recent transactions recorded several jobs, wait up to `wait_s` seconds until the queue
-        contains about as many. Returns False if `stop` has been called and no jobs are left, else
-        True.
-        """
-        with self._changed:
-            # Woken up only once for a batch: this takes as long as recording several events.
-            # If the queue is empty, `submit` limits the time, from the first job on.
-            self._is_idle = not self._jobs
-            self._wake_at_jobs = max(self._expected_jobs, 1)
-            self._changed.wait_for(
-                lambda: len(self._jobs) >= self._wake_at_jobs or self._stopping,
-                None if self._is_idle else self._wait_s,
-            )
-            return bool(self._jobs)
-
-    def _take_batch(self) -> list[Job]:
-        """Remove the jobs of the next transaction from the queue, and return them.
-
-        A job contains the events of one request. Jobs whose requests were cancelled or timed out
-        are removed, but not returned.
-        """
-        with self._changed:
-            batch: list[Job] = []
-            size = 0
-            while self._jobs and (
-                not batch or size + len(self._jobs[0].events) <= self._max_batch_events
-            ):
-                job = self._jobs.popleft()
-                self._queued_events -= len(job.events)
-                if not job.outcomes.done():  # cancelled or expired
-                    batch.append(job)
-                    size += len(job.events)
-            self._expected_jobs = max(len(batch), self._expected_jobs * 3 // 4)
-            return batch
+            await self._record(batch, self._take_events(batch))
+        self._recording = None
 
     def _take_events(self, batch: list[Job]) -> Iterator[NewEvent]:
         """Move the jobs of the next transaction from the queue to `batch`; yield their events.
 
-        The jobs are moved when `append` begins to read the events.
+        The jobs are moved when the first event is requested. Jobs whose requests were cancelled or
+        timed out are removed from the queue, but not recorded.
         """
-        batch += self._take_batch()
+        size, limit = 0, self._settings.max_batch_events
+        while self._jobs and (not batch or size + len(self._jobs[0].events) <= limit):
+            job = self._jobs.popleft()
+            self._taken_events += len(job.events)
+            if not job.outcomes.done():
+                batch.append(job)
+                size += len(job.events)
+        self._expected_jobs = max(len(batch), self._expected_jobs * 3 // 4, 1)
         for job in batch:
             yield from job.events
 
-    def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
+    async def _record(self, batch: list[Job], events: Iterable[NewEvent]) -> None:
+        """Record `events`, and complete the futures of the jobs in `batch`, to which they belong.
+
+        `batch` may be empty until the first event is requested.
+        """
+        loop = asyncio.get_running_loop()
         try:
-            outcomes = self._append(events)
+            outcomes = iter(await loop.run_in_executor(self._thread, self._append, events))
         except Exception as error:
             if not batch:  # no events were read, such as if the database is unavailable
-                batch = self._take_batch()
-            if len(batch) == 1 or isinstance(error, OUTAGES):
-                _resolve(batch, [error] * len(batch))
-            else:  # record each request alone, so that only the one that causes the error fails
-                for job in batch:
-                    self._record([job], job.events)
+                next(self._take_events(batch), None)
+            if len(batch) > 1 and not isinstance(error, OUTAGES):
+                for job in batch:  # alone, so that only the one that causes the error fails
+                    await self._record([job], job.events)
+                return
+            for job in batch:
+                if not job.outcomes.done():
+                    job.outcomes.set_exception(error)
             return
-        with self._changed:
-            # These requests were there at once, since none of them has a response yet. Without
-            # those in the queue, requests that missed a batch would stay apart from it.
-            self._expected_jobs = max(self._expected_jobs, len(batch) + len(self._jobs))
-        rest = iter(outcomes)
-        _resolve(batch, [[next(rest) for _ in job.events] for job in batch])
-
-
-def _resolve(batch: list[Job], results: Sequence[list[Outcome] | Exception]) -> None:
-    """Complete the future of each job in `batch` with the item of `results` at the same index.
-
-    A future must be completed in its own event loop. Each event loop is woken up only once.
-    """
-
-    def resolve_on(loop: asyncio.AbstractEventLoop) -> None:
-        for job, result in zip(batch, results, strict=True):
-            if job.outcomes.get_loop() is not loop or job.outcomes.done():
-                continue
-            if isinstance(result, Exception):
-                job.outcomes.set_exception(result)
-            else:
+        # These requests were there at once, since none of them has a response yet. Without
+        # those in the queue, requests that missed a batch would stay apart from it.
+        self._expected_jobs = max(self._expected_jobs, len(batch) + len(self._jobs))
+        for job in batch:
+            result = [next(outcomes) for _ in job.events]
+            if not job.outcomes.done():
                 job.outcomes.set_result(result)
-
-    for loop in {job.outcomes.get_loop() for job in batch}:
-        with suppress(RuntimeError):  # the loop is closed, so no request waits in it
-            loop.call_soon_threadsafe(resolve_on, loop)

@@ -199,12 +199,7 @@ class AppState:
         self.reads = OutageLog("read", self.metrics.count_store_error)
         self.writes = OutageLog("write", self.metrics.count_store_error)
         host.outages.on_error = self.metrics.count_store_error
-        self.group_commit = GroupCommit(
-            self._append,
-            max_batch_events=settings.max_batch_events,
-            max_queued_events=settings.max_queued_events,
-            timeout_s=settings.store_timeout_s,
-        )
+        self.group_commit = GroupCommit(self._append, settings)
         self.metrics.watch(
             "queue_events",
             "Events that wait to be recorded.",
