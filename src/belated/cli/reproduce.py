@@ -37,8 +37,8 @@ def reproduce(
     paper
         Paper to reproduce: howson2021.
     preset
-        quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, takes 12 to
-        45 minutes on two cores.
+        quick: few seeds and short runs, takes minutes; paper: all seeds and episodes, takes an
+        hour or more on two cores.
     variant
         Constants of the base. figures: fitted to the published curves; calibrated: the smallest
         scale at which optimism holds without delay; calibrated-with-delay: the smallest scale for
