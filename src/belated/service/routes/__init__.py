@@ -4,7 +4,6 @@ from fastapi.routing import APIRoute
 
 from belated.service.routes import episodes, exports, feedback, operations, policies, problems
 
-
 HOT_ENDPOINTS = (feedback.send_feedback, policies.read_policy, episodes.open_episode)
 """Functions of the routes with the most requests, which are matched first."""
 
